@@ -57,6 +57,7 @@ SHORTENED = {
 WRITTEN = {
     "README": ["report.html", "mine.yaml", "checkpoints/sample/manifest.json"],
     "everyday-tasks": ["scores.json", "edits.m2", "corrected.txt", "sure.txt", "cases.jsonl"],
+    "documents": ["essays.html"],
     "gpu": [],
     "judge": ["notebook/rankings.csv"],
     "harnesses": [],
@@ -167,6 +168,7 @@ def folder(tmp_path: Path, checkpoints: Path) -> Path:
         "c": "systems/eager.txt",
     }.items():
         write_lines(folder / f"{name}.txt", read_lines(SAMPLE_FOLDER / path)[:SENTENCES])
+    shutil.copytree(SAMPLE_FOLDER / "essays", folder / "essays")
     write_m2(folder / "gold.m2", read_m2(SAMPLE_FOLDER / "gold.m2")[:SENTENCES])
     return folder
 

@@ -136,8 +136,9 @@ def run_compare(arguments: Sequence[str]) -> int:
         [text for each in results for row in each.rows for text in each.conclusions([row])],
         task.signatures,
     )
-    sentences = len(task.corpus.sources)
-    output.notice(*too_few_sentences(first.comparisons, sentences, options.confidence))
+    drawn = flags.read_resampling(options, task.corpus.documents)
+    size = drawn.size(len(task.corpus))
+    output.notice(*too_few_sentences(first.comparisons, size, drawn.level, unit=drawn.unit))
     output.emit_table(
         replace(table, caption=_caption(results), short=short_labels(task.labels)),
         options,
@@ -157,7 +158,7 @@ def _compare(task: inputs.Task, options: Namespace) -> list[_Comparisons]:
     tested = None if options.all_pairs else baseline
     settings: dict[str, Any] = {
         "baseline": tested,
-        "resampling": flags.read_resampling(options),
+        "resampling": flags.read_resampling(options, task.corpus.documents),
     }
     names = short_labels(task.labels)
     results = []
@@ -226,8 +227,8 @@ def _too_few_differ(result: _Comparisons, margin: float) -> list[str]:
     needed = sentences_needed(1, result.rows[0].resampling.level)
     return [
         f"by {result.name}, {row.system} and {row.baseline} differ on only {row.differing} of "
-        f"{row.wins + row.ties + row.losses:,} sentences, and a significant difference needs {needed}; "
-        "compare them on more sentences."
+        f"{row.resampling.counted(row.wins + row.ties + row.losses)}, and a significant difference needs "
+        f"{needed}; compare them on more {row.resampling.unit}s."
         for row in result.rows
         if row.losses and row.differing < needed and not (margin and row.difference >= -margin)
     ]
@@ -268,14 +269,14 @@ def _check_gate(options: Namespace, task: inputs.Task) -> None:
             f"{len(references):,} sentences, so there is no edit to find; give references with the "
             "annotators' edits."
         )
-    systems, sentences, level = (
+    systems, drawn = (
         len(task.corpus.systems),
-        len(task.corpus.sources),
-        options.confidence,
+        flags.read_resampling(options, task.corpus.documents),
     )
+    size = drawn.size(len(task.corpus))
     count = systems * (systems - 1) // 2 if options.all_pairs else systems - 1
-    if sentences < sentences_needed(count, level):
-        [reason] = too_few_sentences(count, sentences, level)
+    if size < sentences_needed(count, drawn.level):
+        [reason] = too_few_sentences(count, size, drawn.level, unit=drawn.unit)
         raise InputError(f"--fail-if-worse could never fail: {reason}")
 
 

@@ -372,9 +372,10 @@ def introduce_evaluator(metrics: Iterable[BoundMetric], options: Namespace) -> N
         )
 
 
-def read_resampling(options: Namespace) -> Resampling:
-    """Return the resampling that the flags of `Intervals` describe."""
-    return Resampling(options.resamples, options.confidence, options.seed)
+def read_resampling(options: Namespace, documents: Sequence[str] = ()) -> Resampling:
+    """Return the resampling that the flags of `Intervals` describe, of the documents of sentences."""
+    settings = options.resamples, options.confidence, options.seed
+    return Resampling(*settings, documents=documents)
 
 
 def read_runtime(options: Namespace) -> Runtime:

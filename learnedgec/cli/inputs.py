@@ -16,6 +16,7 @@ from learnedgec.cli import flags
 from learnedgec.cli.output import notice, notice_daily
 from learnedgec.data.benchmarks import expand_benchmarks, load_benchmark
 from learnedgec.data.corpus import Corpus
+from learnedgec.data.documents import align_documents, is_essays, language_of, read_documents
 from learnedgec.data.m2 import is_m2, read_m2
 from learnedgec.data.records import (
     check_same_sentences,
@@ -36,8 +37,9 @@ LINES = "UTF-8 text, one sentence per line; a file may be gzipped (.gz), - is st
 """What the files of sentences hold, for the help of a group of arguments."""
 
 
-# Hidden files, Markdown and READMEs in a folder of outputs are no outputs.
-_NO_OUTPUT = re.compile(r"^\.|^readme(\.|$)|\.md$", re.IGNORECASE)
+# Hidden files and READMEs in a folder of outputs are no outputs, and Markdown has no lines of sentences.
+_NO_OUTPUT = re.compile(r"^\.|^readme(\.|$)", re.IGNORECASE)
+_NO_LINES = re.compile(rf"{_NO_OUTPUT.pattern}|\.md$", re.IGNORECASE)
 
 
 @dataclass
@@ -55,6 +57,9 @@ class _Files:
             nulls); or, with --columns.outputs, one table with a column for each system.
         columns: the names of columns of --table: --columns.source learner, or {source: learner, outputs:
             [ours, theirs], references: [first, second]}.
+        documents: align texts whose sentences differ in number, within each document: essays in Markdown as
+            in MultiGEC-2025 (### essay_id = 1), or lines with a blank line after each document. Intervals
+            and tests draw whole documents.
     """
 
     src: str | None = None
@@ -63,6 +68,7 @@ class _Files:
     gold: str | None = None
     table: list[str] | None = None
     columns: dict[str, Any] | None = None
+    documents: bool = False
 
 
 @dataclass
@@ -120,15 +126,16 @@ class Task:
         return {m.label: m.signature(self.corpus.references) for m in self.metrics}
 
 
-def add_inputs(parser: ArgumentParser) -> None:
-    """Add `--src`, `--hyp`, `--ref`, `--gold`, `--table` and `--columns`."""
-    flags.add_fields(parser, _Files, title="input", description=LINES)
+def add_inputs(parser: ArgumentParser, *, documents: bool = False) -> None:
+    """Add `--src`, `--hyp`, `--ref`, `--gold`, `--table`, `--columns` and, if asked, `--documents`."""
+    left_out = () if documents else ("documents",)
+    flags.add_fields(parser, _Files, title="input", description=LINES, leave_out=left_out)
 
 
 def add_scoring(parser: ArgumentParser) -> None:
     """Add the flags that name metrics and inputs."""
     flags.add_metrics(parser, reannotate=True)
-    add_inputs(parser)
+    add_inputs(parser, documents=True)
 
 
 def read_task(options: Namespace) -> Task:
@@ -148,10 +155,9 @@ def read_inputs(options: Namespace, metrics: Sequence[BoundMetric] = ()) -> Task
             references.
         LengthError: the files are not parallel.
     """
-    read = (
-        _read_pool if options.get("pool") else _read_tables if options.get("table") else _read_files
-    )
-    corpus, files = read(options)
+    readers = {"pool": _read_pool, "documents": _read_documents, "table": _read_tables}
+    given = (reader for option, reader in readers.items() if options.get(option))
+    corpus, files = next(given, _read_files)(options)
     runtime = metrics[0].runtime if metrics else Runtime(tokenise=options.get("tokenise", "none"))
     check_corpus([bound.metric for bound in metrics], corpus, runtime)
     sources = corpus.sources
@@ -214,7 +220,9 @@ def _read_files(options: Namespace) -> tuple[Corpus, list[str]]:
     named_sources = (src or gold, sources)
     paths = system_files(options.hyp)
     systems = {name: _read_sentences(path) for name, path in paths.items()}
-    check_lengths(named_sources, *zip(paths.values(), systems.values(), strict=True))
+    remedy = ", or be aligned with --documents" if "documents" in options else ""
+    outputs = zip(paths.values(), systems.values(), strict=True)
+    check_lengths(named_sources, *outputs, remedy=remedy)
     references = None
     if gold and options.get("tokenise") == "spacy":
         from learnedgec.data.tokenisation import tokenise, tokenise_references
@@ -227,15 +235,33 @@ def _read_files(options: Namespace) -> tuple[Corpus, list[str]]:
         references = References.from_m2(gold, sources)
     elif ref:
         references = References.from_files(*ref)
-        check_lengths(named_sources, (ref[0], references.texts()))
+        check_lengths(named_sources, (ref[0], references.texts()), remedy=remedy)
     files = [path for path in (src, *paths.values(), *(ref or ()), gold) if path]
     return _corpus(options, sources, systems, references), files
 
 
-def system_files(paths: Sequence[str]) -> dict[str, str]:
+def _read_documents(options: Namespace) -> tuple[Corpus, list[str]]:
+    """Read documents, and align the sentences of outputs and references with those of the sources."""
+    absent = ("gold", "table", "columns", "pool")
+    flags.check_absent(options, absent, "--documents reads texts")
+    flags.require(options, src="essays.md", hyp="out/*.md")
+    language = language_of(options.src)
+    paths, ref = system_files(options.hyp, markdown=True), options.get("ref") or []
+    corpus = align_documents(
+        read_documents(options.src, language),
+        {name: read_documents(path, language) for name, path in paths.items()},
+        [read_documents(path, language) for path in ref],
+        language=language,
+    )
+    corpus = corpus.tokenised(options.get("tokenise", "none"))
+    return corpus, [options.src, *paths.values(), *ref]
+
+
+def system_files(paths: Sequence[str], *, markdown: bool = False) -> dict[str, str]:
     """Return the files of systems' outputs, by the system's name; a folder stands for its files, sorted.
 
-    Hidden files, Markdown files and a README in a folder are left out, and a notice names them.
+    Hidden files, a README and, unless outputs are `markdown`, Markdown files in a folder are left out, and a
+    notice names them.
 
     Raises:
         InputError: a folder holds no file, or one file was given twice.
@@ -246,7 +272,11 @@ def system_files(paths: Sequence[str]) -> dict[str, str]:
             files.append(path)
             continue
         inside = sorted(file for file in Path(path).iterdir() if file.is_file())
-        left_out = [file.name for file in inside if _NO_OUTPUT.search(file.name)]
+        left_out = [
+            file.name
+            for file in inside
+            if (_NO_OUTPUT if markdown else _NO_LINES).search(file.name)
+        ]
         if left_out:
             notice(f"{path}: {', '.join(left_out)} left out, because these are not system outputs.")
         if len(left_out) == len(inside):
@@ -273,6 +303,11 @@ def _read_sentences(path: str) -> list[str]:
     if is_m2(lines):
         raise InputError(
             f"{path} is an M2 file, and one sentence per line was expected; name M2 files with --gold."
+        )
+    if is_essays(lines[0]):
+        raise InputError(
+            f"{path} holds essays, and one sentence per line was expected; commands that read essays have "
+            "--documents."
         )
     return lines
 

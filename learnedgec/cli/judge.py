@@ -17,7 +17,7 @@ from learnedgec.errors import InputError
 from learnedgec.judging.records import StudySettings
 from learnedgec.judging.study import OWNER, Study
 
-_NEW = ("src", "hyp", "ref", "gold", "table")
+_NEW = ("src", "hyp", "ref", "gold", "table", "documents")
 _NOT_IMPORTED = (*_NEW[1:], "out", "export", "status")
 
 
@@ -64,7 +64,7 @@ def run_judge(arguments: Sequence[str]) -> None:
         "exports as JSON, XML of Appraise, or CSV tables like rankings.csv and ratings.csv, whose ids number "
         "the lines of --src from 0",
     )
-    inputs.add_inputs(parser)
+    inputs.add_inputs(parser, documents=True)
     flags.add_fields(parser, StudySettings, title="study")
     flags.add_fields(parser, _Page, title="page")
     options = parser.parse_args(arguments)
@@ -163,12 +163,14 @@ def _open_study(options: Namespace, given: Namespace) -> Study:
         )
     flags.require(options, out="mystudy")
     texts = inputs.read_inputs(options).corpus
+    options.annotator = options.annotator or texts.annotator
     study = Study.create(
         options.out,
         texts.sources,
         texts.systems,
         texts.references,
         settings=flags.read_fields(StudySettings, options),
+        documents=texts.documents,
         overwrite=options.overwrite,
     )
     settings = study.settings

@@ -56,6 +56,7 @@ def run_rank(arguments: Sequence[str]) -> None:
     task = inputs.read_task(options)
     check_aggregation(options.by, len(task.corpus.systems))
     signatures = task.signatures
+    resampling = replace(resampling, documents=task.corpus.documents)
     settings = {"baseline": task.baseline, "by": options.by, "resampling": resampling}
     by_metric = {
         metric: rank_systems(metric, statistics, **settings, signature=signatures[metric.label])
@@ -135,7 +136,8 @@ def _legend(ranking: SystemRanking, options: Namespace) -> str:
             "trueskill-as-listed plays one, that of the files). "
         )
     return (
-        f"{orders}low, high: {100 * options.confidence:g}% interval of the score by bootstrap over sentences "
+        f"{orders}low, high: {100 * options.confidence:g}% interval of the score by bootstrap over "
+        f"{ranking.resampling.unit}s "
         f"({options.resamples:,} resamples), for each system alone: the intervals of two systems may overlap "
         f"although their difference is significant. {follows}"
     )

@@ -58,7 +58,7 @@ def run_report(arguments: Sequence[str]) -> None:
     )
     flags.add_fields(parser, _Benchmark)
     flags.add_metrics(parser, reannotate=True)
-    inputs.add_inputs(parser)
+    inputs.add_inputs(parser, documents=True)
     flags.add_fields(parser, inputs.Baseline, _Report, title="report")
     flags.add_fields(parser, flags.Intervals, title="intervals and tests")
     flags.add_runtime(parser)
@@ -68,8 +68,10 @@ def run_report(arguments: Sequence[str]) -> None:
     attributed = [read_name(name) for name in options.attribution or ()]
     build: Callable[..., dict[str, Any]]
     files: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    annotator = options.annotator
     if options.benchmark:
-        names = ("src", "hyp", "table", "ref", "gold")
+        names = ("src", "hyp", "table", "ref", "gold", "documents")
         flags.check_absent(options, names, "a benchmark contains its own sentences")
         metrics = flags.read_bound(options)
         # A benchmark's baseline is one of its systems.
@@ -81,14 +83,15 @@ def run_report(arguments: Sequence[str]) -> None:
     else:
         task = inputs.read_task(options)
         metrics, baseline, files = task.metrics, task.baseline, task.files
+        documents, annotator = task.corpus.documents, annotator or task.corpus.annotator
         build = partial(build_corpus_report, metrics, task.corpus)
     runtime = metrics[0].runtime
     settings = ReportSettings(
         title=options.title,
         attribution=bind(attributed, runtime) if attributed else (),
-        annotator=options.annotator,
+        annotator=annotator,
         baseline=baseline,
-        resampling=flags.read_resampling(options),
+        resampling=flags.read_resampling(options, documents),
         command=shlex.join(["learnedgec", "report", *arguments]),
         files={path: file_digest(Path(path)) for path in files if Path(path).is_file()},
     )

@@ -123,7 +123,7 @@ def _build_parser() -> ArgumentParser:
         "%(prog)s --src FILE --hyp FILE [FILE ...] --metric NAME [NAME ...]\n"
         "                        [--ref FILE [FILE ...] | --gold FILE.m2] [options]"
     )
-    inputs.add_inputs(parser)
+    inputs.add_inputs(parser, documents=True)
     flags.add_metrics(parser, reannotate=True)
     flags.add_fields(parser, _Shown)
     output.add_output_flags(parser, explained=True)
@@ -269,7 +269,7 @@ def _emit_rows(
 
 # Options that need blocks, and options that need all sentences at once.
 _WITH_BLOCKS = ("out_dir", "sentences")
-_WITHOUT_BLOCKS = ("gold", "by", "show", "dry_run")
+_WITHOUT_BLOCKS = ("gold", "documents", "by", "show", "dry_run")
 
 _ABOUT_BLOCKS = (
     "The input is scored in blocks of sentences, and the scores of each block are written to --out-dir. The "

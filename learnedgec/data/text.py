@@ -273,10 +273,11 @@ def check_sentence(text: Any, place: str, key: str = "sentence") -> str:
     return text
 
 
-def check_lengths(*named: tuple[str, Sequence[object]]) -> None:
+def check_lengths(*named: tuple[str, Sequence[object]], remedy: str = "") -> None:
     """Raise `LengthError` unless all named parallel inputs have the same number of sentences.
 
-    The message names both inputs, both counts and the first line that only one of them has.
+    The message names both inputs, both counts and the first line that only one of them has. `remedy` is what
+    can be done with texts that are not parallel.
     """
     for other_name, other in named[1:]:
         name, lines = named[0]
@@ -287,7 +288,7 @@ def check_lengths(*named: tuple[str, Sequence[object]]) -> None:
             shown = f": {text[:60]!r}" if isinstance(text, str) else ""
             raise LengthError(
                 f"{name} has {len(lines)} sentences but {other_name} has {len(other)}; they must be "
-                f"parallel. The first line that only {longer} has is line {line + 1}{shown}."
+                f"parallel{remedy}. The first line that only {longer} has is line {line + 1}{shown}."
             )
 
 

@@ -50,3 +50,14 @@ def test_report_on_a_benchmark(run: Any) -> None:
     assert report["benchmark"] == "sample"
     assert [evaluation["human"] for evaluation in report["evaluations"]] == ["EW"]
     assert report["provenance"]["files"] == {}
+
+
+def test_a_report_on_essays_knows_their_documents(run: Any) -> None:
+    source, ours = (f"embedded/essays/de-sample-{name}-dev.md" for name in ("orig", "hypo1"))
+    run(f"report --documents --src {source} --hyp {ours} --metric edit-count")
+    report = data()
+    assert report["sentences"]["documents"] == ["a1"] * 3 + ["a2"] * 3
+    # No pipeline here reads German, so edits are found without one.
+    software = json.dumps(report["provenance"]["software"])
+    assert "en-ewt-sm" not in software
+    assert "en_core_web_sm" not in software

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 import tiny
 
+from learnedgec import score
+from learnedgec.data.documents import align_documents, read_documents
 from learnedgec.data.text import read_lines, write_jsonl, write_lines
 from learnedgec.metrics.registry import METRICS
 
@@ -181,3 +183,28 @@ def test_the_released_evaluator_introduces_itself_once(
         "joint-mpnet-3 is learnedgec's own evaluator, not the published checkpoint of SOME, so write "
         "some[joint-mpnet-3] in a paper. It is for research only: its licence is CC-BY-NC-SA-4.0 AND"
     )
+
+
+def test_essays_are_scored_by_the_units_of_their_documents(run: Any) -> None:
+    source, ours, reference = (
+        f"embedded/essays/de-sample-{n}-dev.md" for n in ("orig", "hypo1", "ref1")
+    )
+    metrics = "gleu m2 \"errant(annotator='plain')\""
+    files = f"--documents --src {source} --hyp {ours} --ref {reference}"
+    gleu, m2, errant = run(f"score {files} --metric {metrics} --format json").json["scores"]
+    # The reference joins two sentences, which is the only edit that the output lacks: "Dorf . Weil".
+    assert errant["details"]["precision"] == pytest.approx(1)
+    assert 0.7 < errant["details"]["recall"] < 1
+    assert m2["details"]["precision"] == pytest.approx(1)
+    documents = [read_documents(path, "de") for path in (source, ours, reference)]
+    corpus = align_documents(documents[0], {"ours": documents[1]}, documents[2:])
+    expected = score("gleu", corpus.sources, corpus.systems, corpus.references)
+    assert gleu["score"] == pytest.approx(expected["ours"].value)
+
+
+def test_lines_of_another_number_are_aligned_with_documents(run: Any) -> None:
+    write_lines("two.txt", ["He go .", "It rain and it snow .", "", "Fine ."])
+    write_lines("more.txt", ["He goes .", "It rains .", "It snows .", "", "Fine ."])
+    files = "--src two.txt --hyp more.txt --metric length --level sentence --format csv"
+    rows = run(f"score --documents {files}").rows
+    assert [row["score"] for row in rows] == ["3.0", "6.0", "2.0"]
