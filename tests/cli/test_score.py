@@ -191,11 +191,11 @@ def test_essays_are_scored_by_the_units_of_their_documents(run: Any) -> None:
     )
     metrics = "gleu m2 \"errant(annotator='plain')\""
     files = f"--documents --src {source} --hyp {ours} --ref {reference}"
-    gleu, m2, errant = run(f"score {files} --metric {metrics} --format json").json["scores"]
-    # The reference joins two sentences, which is the only edit that the output lacks: "Dorf . Weil".
-    assert errant["details"]["precision"] == pytest.approx(1)
-    assert 0.7 < errant["details"]["recall"] < 1
-    assert m2["details"]["precision"] == pytest.approx(1)
+    gleu, m2, errant = run(f"score {files} --metric {metrics} --format json").json["rows"]
+    # Word order, "einem kleinen", the join of two sentences (". Weil"), the division of one, "Grüße"; the
+    # output lacks the join alone.
+    assert (m2["tp"], m2["proposed"], m2["gold"]) == (4, 4, 5)
+    assert (errant["precision"], errant["recall"]) == pytest.approx((1, 4 / 5))
     documents = [read_documents(path, "de") for path in (source, ours, reference)]
     corpus = align_documents(documents[0], {"ours": documents[1]}, documents[2:])
     expected = score("gleu", corpus.sources, corpus.systems, corpus.references)
