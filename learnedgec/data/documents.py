@@ -127,8 +127,8 @@ def split_sentences(text: str, language: str = "") -> list[str]:
         language: the two-letter code of its language; without one, rules for any language.
 
     Example:
-        >>> split_sentences("Das ist gut. Oder?\nJa", "de")
-        ['Das ist gut .', 'Oder ?', 'Ja']
+        >>> split_sentences("It is good. Right?\nYes", "en")
+        ['It is good .', 'Right ?', 'Yes']
     """
     lines = (_MARK.sub("", line).strip() for line in split_lines(text))
     pipeline = _pipeline(language or "xx")
