@@ -55,5 +55,7 @@ from learnedgec.scoring import score as score
 from learnedgec.stats.resampling import Resampling as Resampling
 from learnedgec.training.run import TrainingResult as TrainingResult
 from learnedgec.training.tables import train as train
+from learnedgec.tuning.objective import Goal as Goal
+from learnedgec.tuning.search import SearchPlan as SearchPlan
 from learnedgec.tuning.task import TuningResult as TuningResult
 from learnedgec.tuning.task import tune as tune

@@ -28,7 +28,7 @@ from learnedgec.analysis.comparison import comparisons_with
 from learnedgec.analysis.meta.agreement import human_scores
 from learnedgec.analysis.meta.evaluation import compare_metrics
 from learnedgec.analysis.meta.measures import JudgedBenchmark, Measurement, Protocol, measurements
-from learnedgec.analysis.ranking import Significance, rank_systems
+from learnedgec.analysis.ranking import rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.outputs import Ranking
 from learnedgec.judging.records import Answer, Judgement, StudySettings
@@ -36,6 +36,7 @@ from learnedgec.judging.status import rank_by_people
 from learnedgec.stats.correlation import Correlation, correlate, fisher_interval, partial
 from learnedgec.stats.resampling import (
     Bootstrap,
+    PairTest,
     Resampling,
     interval,
     intervals,
@@ -114,7 +115,7 @@ def share(events: Sequence[Any] | npt.NDArray[np.bool_]) -> float:
 
 def of_rank(count: int) -> Iterator[Row]:
     """Three equal systems and a better one, 100 sentences; TrueSkill with a tenth of the simulations."""
-    settings: list[tuple[Numbers, Aggregation, Significance]] = [
+    settings: list[tuple[Numbers, Aggregation, PairTest]] = [
         (Numbers(), "mean", "paired-bootstrap"),
         (Numbers(), "mean", "paired-permutation"),
         (Ratio(), "mean", "paired-bootstrap"),
