@@ -75,27 +75,36 @@ class Encoding:
     def _with_tokens(self, table: pa.Table) -> pa.Table:
         """Return rows with the columns of `tokenised`."""
         table = table.combine_chunks()
-        values = table.select(ATTRIBUTES).to_pydict().values()
-        examples = [Example(*row) for row in zip(*values, strict=True)]
-        lengths = np.zeros(len(examples), dtype=np.int32)
+        texts = table["texts"].to_pylist()
+        taught = table["heads"].to_pylist()
+        lengths = np.zeros(len(texts), dtype=np.int32)
         for kind, names in self.readers.items():
             marks: set[str] = {self.objectives[name].reads for name in names}
             if "tokens" in marks:
                 marks |= {"offset_mapping"} | ({"hypothesis"} if kind == "pair" else set())
-            read = [row if {*names}.intersection(row.heads) else None for row in examples]
-            texts = [(row, place) for row in read if row for place in range(len(row.texts))]
+            read = [
+                () if own.isdisjoint(names) else pairs
+                for pairs, own in zip(texts, map(set, taught), strict=True)
+            ]
             # The empty pair at the end makes sure that there is an input to encode.
-            pairs = [*(row.texts[place] for row, place in texts), ("", "")]
-            items: Sequence[Any] = pairs if kind == "pair" else [text for _, text in pairs]
+            inputs = [*itertools.chain(*read), ("", "")]
+            items: Sequence[Any] = inputs if kind == "pair" else [text for _, text in inputs]
             encoded, _ = encode(self.tokenizer, items, max_length=self.max_tokens, marks=marks)
             tokens = {key: encoded[key] for key in encoded if key != "offset_mapping"}
             if "tokens" in marks:
-                spans = zip(texts, encoded["offset_mapping"], strict=False)
-                tokens["wrong"] = [
-                    wrong_tokens(row.texts[place][1], _labels(row, place), offsets)
-                    for (row, place), offsets in spans
+                columns = (table[key].to_pylist() for key in ("kind", "correct", "wrong"))
+                labelled = [
+                    (text, labels)
+                    for row in zip(read, *columns, strict=True)
+                    for (_, text), labels in zip(row[0], _labels(*row), strict=True)
                 ]
-            ends = [0, *itertools.accumulate(len(row.texts) if row else 0 for row in read)]
+                tokens["wrong"] = [
+                    wrong_tokens(text, labels, offsets)
+                    for (text, labels), offsets in zip(
+                        labelled, encoded["offset_mapping"], strict=False
+                    )
+                ]
+            ends = [0, *itertools.accumulate(map(len, read))]
             for key, numbers in tokens.items():
                 number = pa.list_(pa.float32() if key == "wrong" else pa.int32())
                 rows = [numbers[start:end] for start, end in itertools.pairwise(ends)]
@@ -132,6 +141,7 @@ class Encoding:
     ) -> Targets:
         """Return a head's targets in rows, each with its number of texts in the batch (`sizes`)."""
         goal = self.objectives[head]
+        has_details = type(goal).details is not Objective.details
         ratings = torch.full((sum(sizes),), math.nan)
         pairs, margins, cases, details, labels = [], [], [], [], []
         start = 0
@@ -146,11 +156,11 @@ class Encoding:
                 margins.append(row["margin"])
             elif kind == "cases":
                 cases.append(places)
-            detailed = kind == ("ratings" if goal.rated else "pairs")
-            numbers = (
-                goal.details(head, Example(*(row[key] for key in ATTRIBUTES))) if detailed else ()
-            )
-            details += [torch.tensor(numbers, dtype=torch.float32)] * size
+            if has_details:
+                detailed = kind == ("ratings" if goal.rated else "pairs")
+                example = Example(*(row[key] for key in ATTRIBUTES))
+                numbers = goal.details(head, example) if detailed else ()
+                details += [torch.tensor(numbers, dtype=torch.float32)] * size
             labels += [kind in ("pairs", "labelled", "cases")] * size
         tokens = None
         if wrong:
@@ -163,7 +173,7 @@ class Encoding:
             torch.tensor(pairs, dtype=torch.long).view(-1, 2),
             torch.tensor(margins, dtype=torch.float32),
             torch.tensor(cases, dtype=torch.long).view(-1, 4),
-            pad_sequence(details, True, math.nan) if details else torch.zeros((0, 0)),
+            pad_sequence(details, True, math.nan) if details else torch.zeros((sum(sizes), 0)),
             tokens,
             inputs.get("capitals") if goal.reads == "capitals" else None,
             None if tokens is None else _aligned(inputs["input_ids"], tokens, cases),
@@ -191,16 +201,18 @@ def _aligned(
     return torch.tensor(places, dtype=torch.long).view(-1, 2, 2)
 
 
-def _labels(example: Example, place: int) -> Sequence[bool | None]:
-    """Return for each word of a text, and for its end, whether it is wrong; `None` if that is unknown."""
-    words = example.texts[place][1].split()
-    if example.kind == "cases":
+def _labels(
+    texts: Sequence[Sequence[str]], kind: str, correct: str, wrong: Sequence[bool]
+) -> list[Sequence[bool | None]]:
+    """Return for each word of each text of a row, and for its end, whether it is wrong; `None` if unknown."""
+    words = [text.split() for _, text in texts]
+    if kind == "cases":
         # The correction comes before the source.
-        return wrong_words(words, example.texts[place // 2 * 2][1].split())
-    if example.correct:
-        return wrong_words(words, example.correct.split())
+        return [wrong_words(own, words[place // 2 * 2]) for place, own in enumerate(words)]
+    if correct:
+        return [wrong_words(own, correct.split()) for own in words]
     # Nothing says whether a word is missing at the end.
-    return [*example.wrong, False] if example.kind == "labelled" else [None] * (len(words) + 1)
+    return [[*wrong, False] if kind == "labelled" else [None] * (len(own) + 1) for own in words]
 
 
 def wrong_tokens(
