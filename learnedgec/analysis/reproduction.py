@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,7 @@ from learnedgec.runtime.store import Store
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import rank_distance
 from learnedgec.stats.resampling import Estimate, Resampling
+from learnedgec.table import Column, For, Row, Table
 
 STATES = (
     *("met", "not met", "equivalent", "undecided", "different", "stand-in"),
@@ -280,6 +282,99 @@ class Answer:
             return None
         low, high = (bound - float(self.figure.value) for bound in self.interval)
         return low, high
+
+
+def table_of(answers: Iterable[Answer]) -> Table:
+    """Return a row for each figure: ours with its interval, their difference, the state and reasons."""
+    rows: list[Row] = []
+    for answer in answers:
+        row: dict[str, Any] = {"paper": answer.figure.paper, "table": answer.figure.table}
+        row |= {"row": answer.figure.row, "column": answer.figure.column}
+        row |= {"published": answer.figure.value or None, "ours": answer.ours}
+        row["low"], row["high"] = answer.interval or (None, None)
+        row["difference"] = answer.difference
+        row["difference_low"], row["difference_high"] = answer.difference_interval or (None, None)
+        rows.append({**row, "state": answer.state, "differs": answer.differs or None})
+    columns = [
+        *map(Column, ("paper", "table", "row", "column")),
+        Column("published", show=lambda row: row["published"] or "–"),
+        Column("ours", show=_our_cell),
+        Column("low", audience=For.DATA),
+        Column("high", audience=For.DATA),
+        Column("difference", show=_difference_cell),
+        Column("difference_low", audience=For.DATA),
+        Column("difference_high", audience=For.DATA),
+        Column("state"),
+        Column("differs", show=lambda row: row["differs"] or "–"),
+    ]
+    caption = "Published figures and ours."
+    return Table(columns, rows, caption=caption, groups=("paper", "table"))
+
+
+def _digits(row: Row, default: int = 0) -> int:
+    """Return the number of decimals of the published figure."""
+    return len(row["published"].partition(".")[2]) if row["published"] else default
+
+
+def _our_cell(row: Row) -> str:
+    """Return `0.869 [0.59, 0.96]`, or a system's name."""
+    if row["ours"] is None or isinstance(row["ours"], str):
+        return row["ours"] or "–"
+    text = f"{row['ours']:.{_digits(row, 3)}f}"
+    return text if row["low"] is None else f"{text} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def _difference_cell(row: Row) -> str:
+    """Return `+0.016`, or with an interval `+0.016 [-0.01, 0.04]`."""
+    if row["difference"] is None:
+        return "–"
+    text = f"{row['difference']:+.{_digits(row)}f}"
+    low, high = row["difference_low"], row["difference_high"]
+    return text if low is None else f"{text} [{low:+.2f}, {high:+.2f}]"
+
+
+def state_key(state: str) -> str:
+    """Return the key of a state in `table_of_counts`.
+
+    Example:
+        >>> state_key("needs MODEL"), state_key("stand-in")
+        ('needs_model', 'stand_in')
+    """
+    return re.sub(r"\W", "_", state.lower())
+
+
+def table_of_counts(answers: Iterable[Answer]) -> Table:
+    """Return a row for each paper and kind of figure, with the number in each state, and rows for all papers.
+
+    A figure that several models answer counts once, by the first of them. A cell that repeats another, in
+    its paper or in an earlier one, counts as repeated alone.
+    """
+    first: dict[Figure, Answer] = {}
+    for answer in answers:
+        first.setdefault(answer.figure, answer)
+    shown: set[tuple[str, ...]] = set()
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for figure, answer in first.items():
+        repeated = figure.question in shown
+        shown.add(figure.question)
+        kind = "repeated" if repeated else answer.kind
+        for paper in (figure.paper, "all"):
+            # Repeated cells have no state of their own.
+            states = rows.setdefault((paper, kind), Counter())
+            states.update(["figures"] if repeated else ["figures", answer.state])
+    papers = list(dict.fromkeys(paper for paper, _ in rows if paper != "all"))
+    counts: list[Row] = [
+        {"paper": paper, "kind": kind, "figures": found["figures"]}
+        | {state_key(state): found[state] for state in STATES}
+        for paper in (*papers, *(["all"] if len(papers) > 1 else []))
+        for kind in KINDS
+        if (found := rows.get((paper, kind)))
+    ]
+    columns = [
+        *map(Column, ("paper", "kind", "figures")),
+        *(Column(state_key(state), state) for state in STATES),
+    ]
+    return Table(columns, counts, caption="Published figures and ours.", groups=("paper",))
 
 
 def paper_files() -> dict[str, Path]:

@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 
 from learnedgec.applications.safeguards import is_correction
 from learnedgec.data.corpus import Corpus
-from learnedgec.data.m2 import Edit, apply_edits
+from learnedgec.data.m2 import Edit, apply_edits, edit_cells
 from learnedgec.data.sentences import Sentences
 from learnedgec.edits.annotator import available_annotator, extract_edits
 from learnedgec.errors import InputError
@@ -44,7 +44,7 @@ from learnedgec.evaluators.inference import (
 from learnedgec.evaluators.precision import evaluator_precision
 from learnedgec.metrics.contract import check_corpus
 from learnedgec.runtime.runtime import Runtime
-from learnedgec.table import Table
+from learnedgec.table import Column, Table
 from learnedgec.types import Floats, Texts
 
 WEIGHTS = "edit_confidence.json"
@@ -88,19 +88,18 @@ class JudgedEdits:
         number = sum(map(len, self.edits))
         return f"JudgedEdits(sentences={len(self.sources):,}, edits={number:,})"
 
-    def _repr_html_(self) -> str:
+    def table(self) -> Table:
+        """Return a row for each edit: its sentence, from 1, its place and change, and its confidence."""
         rows = [
-            {
-                "sentence": number,
-                "original": " ".join(source.split()[edit.start : edit.end]),
-                "correction": edit.correction,
-                "type": edit.type,
-                "confidence": confidence,
-            }
-            for number, (source, row) in enumerate(zip(self.sources, self.edits, strict=True))
+            {"sentence": number, **edit_cells(source, edit), "confidence": round(confidence, 4)}
+            for number, (source, row) in enumerate(zip(self.sources, self.edits, strict=True), 1)
             for edit, confidence in row
         ]
-        return Table.of(rows).html()
+        columns = ("sentence", "start", "end", "original", "correction", "type", "confidence")
+        return Table([*map(Column, columns)], rows)
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     def texts(self, threshold: float) -> list[str]:
         """Return each source with its `sure` edits applied.

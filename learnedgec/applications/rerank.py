@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from learnedgec.metrics.contract import Metric, check_corpus
 from learnedgec.metrics.registry import load_metric
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import AnyMetric, as_named, bind_one
-from learnedgec.table import Row, Table, plain
+from learnedgec.table import Column, Row, Table, columns_of
 from learnedgec.types import Floats, Indices, Texts
 
 if TYPE_CHECKING:
@@ -131,54 +131,53 @@ class Reranking:
     margins: Floats
 
     def __repr__(self) -> str:
-        counts = Counter(str(row["chosen"]) for row in self._sentences())
+        counts = Counter(str(self._name(place)) for place in self.chosen.tolist())
         return f"Reranking(by={self.by!r}, chosen={dict(counts.most_common())})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for JSON, which is what `learnedgec rerank --format json` prints.
+    def table(self) -> Table:
+        """Return a row for each sentence: text, chosen system or candidate, margin, and candidates' scores.
 
-        Each sentence has its text, the chosen system (or number of the candidate, from 1), or `source`; the
-        margin; and every candidate's score.
+        The chosen candidate is a system, the number of a candidate from 1, or `source`.
         """
-        content: dict[str, Any] = plain({"sentences": self._sentences()})
-        return content
+        rows: list[Row] = [
+            {
+                "sentence": number,
+                "text": text,
+                "chosen": self._name(place),
+                "margin": margin,
+                **{
+                    f"score_{self._name(each)}": score for each, score in enumerate(scores.tolist())
+                },
+            }
+            for number, (text, place, margin, scores) in enumerate(
+                zip(
+                    self.texts,
+                    self.chosen.tolist(),
+                    self.margins.tolist(),
+                    self.scores,
+                    strict=True,
+                ),
+                1,
+            )
+        ]
+        columns = [Column(key, key.replace("score_", "score ", 1)) for key in columns_of(rows)]
+        return Table(columns, rows, note=self.by)
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a data frame with a row for each sentence, and a column for each candidate's score.
+        """Return the rows of `table` as a data frame.
 
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        return Table.of(self.rows()).to_frame()
+        return self.table().to_frame()
 
     def _name(self, place: int) -> str | int:
         if place < 0:
             return "source"
         return self.systems[place] if self.systems else place + 1
 
-    def _sentences(self) -> list[dict[str, Any]]:
-        columns = (self.texts, self.chosen.tolist(), self.margins.tolist(), self.scores)
-        return [
-            {
-                "sentence": number,
-                "text": text,
-                "chosen": self._name(place),
-                "margin": margin,
-                "scores": scores.tolist(),
-            }
-            for number, (text, place, margin, scores) in enumerate(zip(*columns, strict=True), 1)
-        ]
-
-    def rows(self) -> list[Row]:
-        """Return a row for each sentence, with a column for each candidate's score."""
-        return [
-            {key: value for key, value in row.items() if key != "scores"}
-            | {f"score {self._name(place)}": score for place, score in enumerate(row["scores"])}
-            for row in self._sentences()
-        ]
-
     def _repr_html_(self) -> str:
-        return Table.of(self.rows(), note=self.by).html()
+        return self.table().html()
 
 
 def as_candidates(systems: Systems | Candidates, sources: Texts) -> list[list[str]]:

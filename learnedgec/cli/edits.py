@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
 
 from learnedgec.cli import flags, inputs, output
-from learnedgec.cli.tables import edit_cells
 from learnedgec.data.m2 import AnnotatedSentence, write_m2
 from learnedgec.data.references import References
 from learnedgec.data.text import write_lines
@@ -19,7 +18,7 @@ from learnedgec.edits.annotator import (
     extract_edits,
 )
 from learnedgec.errors import InputError
-from learnedgec.table import Row
+from learnedgec.table import Column, Table
 
 if TYPE_CHECKING:
     pass
@@ -71,7 +70,7 @@ def run_edits(arguments: Sequence[str]) -> None:
         rows = References.from_m2(options.gold)
         write_lines(options.out, [row[0].text for row in rows])
     elif options.confidence:
-        output.emit(_judged(output.with_format(options, _FORMATS)), options)
+        output.emit_table(_judged(output.with_format(options, _FORMATS)), options)
     elif options.format:
         raise InputError(
             "--format is for rows with --confidence; without it, edits are written as M2."
@@ -99,17 +98,17 @@ def _annotated(options: Namespace) -> list[AnnotatedSentence]:
     ]
 
 
-def _judged(options: Namespace) -> list[Row]:
+def _judged(options: Namespace) -> Table:
     """Return a row for each edit of every file of corrections, with its confidence."""
     names, numbers, sources, hypotheses = inputs.read_inputs(options).corpus.outputs()
     from learnedgec.applications.confidence import edit_confidence
 
     runtime = flags.read_runtime(options)
     judged = edit_confidence(sources, hypotheses, annotator=options.annotator, runtime=runtime)
-    return [
-        {"system": name, "sentence": number}
-        | edit_cells(source, edit)
-        | {"confidence": round(confidence, 4)}
-        for name, number, source, edits in zip(names, numbers, sources, judged.edits, strict=True)
-        for edit, confidence in edits
+    table = judged.table()
+    rows = [
+        {**row, "system": names[place], "sentence": numbers[place]}
+        for row in table.rows
+        for place in [row["sentence"] - 1]
     ]
+    return replace(table, columns=[Column("system"), *table.columns], rows=rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -17,12 +17,11 @@ from learnedgec.cli.tables import explain_terms
 from learnedgec.data.catalog.files import cache_folder
 from learnedgec.data.text import check_no_workbook, write_text
 from learnedgec.errors import InputError, OutputError, PluginError
-from learnedgec.metrics.bound import short_labels
 from learnedgec.metrics.tuned import TRAINED_MARK, TUNED_MARK
 from learnedgec.plotting import check_plotting
 from learnedgec.runtime.files import check_writable, key_of
 from learnedgec.runtime.plugins import Registry
-from learnedgec.table import Row, Table, plain, wrapped
+from learnedgec.table import Table, plain, wrapped
 
 _Entry = TypeVar("_Entry")
 
@@ -181,75 +180,6 @@ def tell_written(paths: Iterable[object], options: Namespace) -> None:
 
 
 # -- results ---------------------------------------------------------------------------------------
-
-
-def emit(
-    rows: Sequence[Row],
-    options: Any,
-    *,
-    payload: Any = None,
-    title: str = "",
-    caption: str = "",
-    table_rows: Sequence[Row] | None = None,
-    latex_rows: Sequence[Row] | None = None,
-    hidden: Container[str] = (),
-    groups: Sequence[str] = (),
-    metrics: Sequence[str] = (),
-    conclusions: Sequence[str] = (),
-    notes: Sequence[str] = (),
-    signatures: Iterable[str] = (),
-) -> None:
-    """Print rows in the chosen format, with the conclusions below a table.
-
-    Notes and signatures are in JSON and in every file for people; a table on stdout has them on request.
-
-    Args:
-        rows: one mapping per line, column name to value; rows may lack columns.
-        options: with `format`, one of `FORMATS`, `out`, a path or `-` for stdout, and perhaps the flags about
-            tables and `quiet`.
-        payload: the content of `json` instead of the rows.
-        title: the line above the table.
-        caption: the caption of the table in LaTeX, the title if absent.
-        table_rows: rows for readers (`table`, `latex`) where they differ from those for programs; values
-            may be `Bold`.
-        latex_rows: rows for `latex` where they differ from those of the table.
-        hidden: columns that readers see with `--wide` alone.
-        groups: columns whose values become headings where the table is wider than the terminal, and part of
-            the caption in LaTeX where they are the same in all rows.
-        metrics: labels of metrics, in columns or cells, that become shorter in such a table and in LaTeX.
-        conclusions: the conclusions from the table, a sentence each.
-        notes: the meaning of its columns, the tests and the like, in a sentence each.
-        signatures: the signatures of the scores, one each line below them; comments in LaTeX.
-    """
-    table_rows = rows if table_rows is None else table_rows
-    wide = getattr(options, "wide", False)
-    if hidden and not wide:
-        table_rows = [{key: row[key] for key in row if key not in hidden} for row in table_rows]
-    signatures = list(dict.fromkeys(signatures))
-    if options.format == "table":
-        shown = Table.of(table_rows, groups=groups, short=short_labels(metrics))
-        table = shown.text(None if wide else _columns(options))
-        if getattr(options, "notes", None) is not None:
-            notes = [*notes, *explain_terms(table_rows, (title, *conclusions, *notes))]
-        text = "\n".join(filter(None, [title, table])) + _wrapped_lines(conclusions, options)
-        emit_text(text, options, notes=notes, signatures=signatures)
-        return
-    if options.format == "json":
-        content = plain(rows if payload is None else payload)
-        if isinstance(content, dict):
-            texts = {"conclusions": [*conclusions], "notes": [*notes]}
-            content |= {name: lines for name, lines in texts.items() if lines}
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    elif options.format == "latex":
-        cells = table_rows if latex_rows is None else latex_rows
-        paper = Table.of(
-            cells, caption=caption or title, groups=groups, short=short_labels(metrics)
-        )
-        text = paper.latex()
-        text += "".join(f"% {line}\n" for line in (*conclusions, *notes, *signatures))
-    else:
-        text = Table.of(rows).separated("," if options.format == "csv" else "\t")
-    emit_text(text, options)
 
 
 def emit_table(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,7 +16,6 @@ from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from learnedgec.analysis.reproduction import (
-    KINDS,
     STATES,
     Answer,
     Figure,
@@ -26,6 +24,9 @@ from learnedgec.analysis.reproduction import (
     answering,
     paper_files,
     read_figures,
+    state_key,
+    table_of,
+    table_of_counts,
 )
 from learnedgec.cli import flags, output
 from learnedgec.cli.main import main as run_command
@@ -54,73 +55,6 @@ _TITLES: Mapping[Kind, str] = {
 }
 
 
-def counts(answers: Iterable[Answer]) -> list[dict[str, Any]]:
-    """Return a row for each paper and kind of figure, with the number in each state, and rows for all papers.
-
-    A figure that several models answer counts once, by the first of them. A cell that repeats another, in
-    its paper or in an earlier one, counts as repeated alone.
-    """
-    first: dict[Figure, Answer] = {}
-    for answer in answers:
-        first.setdefault(answer.figure, answer)
-    shown: set[tuple[str, ...]] = set()
-    rows: dict[tuple[str, str], Counter[str]] = {}
-    for figure, answer in first.items():
-        repeated = figure.question in shown
-        shown.add(figure.question)
-        kind = "repeated" if repeated else answer.kind
-        for paper in (figure.paper, "all"):
-            # Repeated cells have no state of their own.
-            states = rows.setdefault((paper, kind), Counter())
-            states.update(["figures"] if repeated else ["figures", answer.state])
-    papers = list(dict.fromkeys(paper for paper, _ in rows if paper != "all"))
-    return [
-        {"paper": paper, "kind": kind, **{key: found[key] for key in ("figures", *STATES)}}
-        for paper in (*papers, *(["all"] if len(papers) > 1 else []))
-        for kind in KINDS
-        if (found := rows.get((paper, kind)))
-    ]
-
-
-def rows_of(answers: Iterable[Answer]) -> list[dict[str, str]]:
-    """Return a row for each figure: ours with its interval, their difference, the state and reasons."""
-    return [
-        {
-            "table": answer.figure.table,
-            "row": answer.figure.row,
-            "column": answer.figure.column,
-            "published": answer.figure.value or "–",
-            "ours": _our_cell(answer),
-            "difference": _difference_cell(answer),
-            "state": answer.state,
-            "differs": answer.differs or "–",
-        }
-        for answer in answers
-    ]
-
-
-def _our_cell(answer: Answer) -> str:
-    """Return `0.869 [0.59, 0.96]`, or a system's name."""
-    if answer.ours is None or isinstance(answer.ours, str):
-        return answer.ours or "–"
-    digits = len(answer.figure.value.partition(".")[2]) if answer.figure.value else 3
-    text = f"{answer.ours:.{digits}f}"
-    if answer.interval is None:
-        return text
-    return f"{text} [{answer.interval[0]:.2f}, {answer.interval[1]:.2f}]"
-
-
-def _difference_cell(answer: Answer) -> str:
-    """Return `+0.016`, or with an interval `+0.016 [-0.01, 0.04]`."""
-    if answer.difference is None:
-        return "–"
-    digits = len(answer.figure.value.partition(".")[2])
-    text = f"{answer.difference:+.{digits}f}"
-    if bounds := answer.difference_interval:
-        return f"{text} [{bounds[0]:+.2f}, {bounds[1]:+.2f}]"
-    return text
-
-
 def page(paper: str, answers: Sequence[Answer], command: str) -> str:
     """Return a paper's page, by the template `reproduce.md`.
 
@@ -136,9 +70,9 @@ def page(paper: str, answers: Sequence[Answer], command: str) -> str:
     return environment.from_string(template).render(
         paper=paper,
         command=command,
-        summary=[_summary(row) for row in counts(answers)],
+        summary=[_summary(row) for row in table_of_counts(answers).rows],
         sources=dict.fromkeys(answer.figure.source for answer in answers if answer.figure.source),
-        tables=_tables_of_page(rows_of(answers)),
+        tables=_tables_of_page(table_of(answers).cells()),
     )
 
 
@@ -298,28 +232,22 @@ def _columns(result: SystemRobustness) -> dict[str, Estimate]:
 
 def _emit_answers(answers: Sequence[Answer], options: Namespace) -> None:
     """Print the figures, or for several papers how many are in each state."""
-    summary = counts(answers)
-    rows = [
-        {"paper": answer.figure.paper, **row}
-        for answer, row in zip(answers, rows_of(answers), strict=True)
-    ]
-    # The figures of several papers are too many for a table.
-    last = summary[-1]["paper"]
-    table_rows = summary if last == "all" else rows
-    output.emit(
-        rows,
+    counts = table_of_counts(answers)
+    last = counts.rows[-1]["paper"]
+    # The figures of several papers are too many for readers.
+    for_readers = last == "all" and options.format in ("table", "latex")
+    output.emit_table(
+        counts if for_readers else table_of(answers),
         options,
-        payload={"summary": summary, "figures": rows},
-        caption="Published figures and ours.",
-        table_rows=table_rows,
-        groups=("paper", "table"),
-        conclusions=[_summary(row) for row in summary if row["paper"] == last],
+        details={"summary": counts.records()},
+        conclusions=[_summary(row) for row in counts.rows if row["paper"] == last],
     )
 
 
 def _summary(row: Mapping[str, Any]) -> str:
     """Return a row of `counts` as a sentence."""
-    states = ", ".join(f"{row[state]} {state}" for state in STATES if row[state])
+    numbers = {state: row[state_key(state)] for state in STATES}
+    states = ", ".join(f"{number} {state}" for state, number in numbers.items() if number)
     return f"{row['figures']} {_TITLES[row['kind']]}{f': {states}' if states else ''}."
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jsonargparse import Namespace
 
@@ -21,6 +20,7 @@ from learnedgec.data.text import write_lines
 from learnedgec.edits.annotator import available_annotator
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
+from learnedgec.table import Column, Table
 
 _TEXT_FORMATS = ("text", "json", "csv", "tsv")
 
@@ -61,17 +61,15 @@ def run_rerank(arguments: Sequence[str]) -> None:
     runtime = flags.read_runtime(options)
     if options.by == "vote":
         texts = _voted(options, runtime)
-        rows: Sequence[Mapping[str, Any]] = [
-            {"sentence": number, "text": text} for number, text in enumerate(texts, 1)
-        ]
-        payload: dict[str, Any] = {"sentences": rows}
+        rows = [{"sentence": number, "text": text} for number, text in enumerate(texts, 1)]
+        table = Table([Column("sentence"), Column("text")], rows)
     else:
         reranking = _choose(options, runtime)
-        texts, rows, payload = list(reranking.texts), reranking.rows(), reranking.to_dict()
+        texts, table = list(reranking.texts), reranking.table()
     if options.format == "text":
         write_lines(options.out, texts)
     else:
-        output.emit(rows, options, payload=payload)
+        output.emit_table(table, options)
 
 
 def _choose(options: Namespace, runtime: Runtime) -> Reranking:

@@ -18,8 +18,9 @@ from learnedgec.analysis.conclusions import about_gold
 from learnedgec.applications.corpus import Blocks, CorpusScores, Runner, score_corpus
 from learnedgec.applications.corpus.reading import CorpusFiles, open_lines, open_records
 from learnedgec.cli import flags, inputs, output
-from learnedgec.cli.tables import WORTH, attribution_text, edit_cells, edit_text
+from learnedgec.cli.tables import WORTH, attribution_text, edit_text
 from learnedgec.data.corpus import Corpus
+from learnedgec.data.m2 import edit_cells
 from learnedgec.data.records import suffix
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -72,27 +71,8 @@ def run_sweep(arguments: Sequence[str]) -> None:
     )
     if options.plot:
         output.tell_written(plot_sweep(result, options.plot, result.package.name), options)
-    # The last part of a key is its column, unless another key ends in the same.
-    ends = Counter(key.rpartition(".")[2] for key in result.best.parameters)
-    columns = {
-        key: end if ends[end := key.rpartition(".")[2]] == 1 else key
-        for key in result.best.parameters
-    }
-    rows = [
-        {
-            "trial": trial.number + 1,
-            **{
-                columns[key]: f"{value:g}" if isinstance(value, float) else value
-                for key, value in trial.parameters.items()
-            },
-            "epochs": len(trial.scores),
-            "dev score": trial.score,
-            "state": "best" if trial == result.best else trial.state,
-        }
-        for trial in result.trials
-    ]
-    payload = {"trials": rows, "results": result.results, "importances": result.importances}
-    output.emit(rows, options, payload=payload, conclusions=list(_notes(result)))
+    details = {"results": result.results, "importances": result.importances}
+    output.emit_table(result.table(), options, details=details, conclusions=list(_notes(result)))
 
 
 def _notes(result: Sweep) -> Iterator[str]:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from learnedgec.data.corpus import Corpus
-from learnedgec.data.m2 import Edit
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.contract import Score, ShowsEdits
 from learnedgec.metrics.sentinels import is_sentinel
@@ -126,17 +124,6 @@ def _under_sentences(
             *(f"  {line(row)}" for row in (first, *others)),
         ]
     return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
-    """Return the cells of a row that say where an edit is, and what it changes."""
-    return {
-        "start": edit.start,
-        "end": edit.end,
-        "original": " ".join(source.split()[edit.start : edit.end]),
-        "correction": edit.correction,
-        "type": edit.type,
-    }
 
 
 def _change(row: Row) -> str:

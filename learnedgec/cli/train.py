@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 from jsonargparse import ArgumentParser, Namespace
@@ -55,8 +54,7 @@ def run_train(arguments: Sequence[str]) -> None:
     )
     if result is None:
         return
-    rows = list(_rows(result))
-    output.emit(rows, options, table_rows=list(map(_row_for_readers, rows)))
+    output.emit_table(result.table(), options)
     baselines = {name for verdict in result.verdicts.values() for name in verdict.baselines}
     for name in sorted(name for name in baselines if baseline_in_words(name) != name):
         column = name.partition(" ")[0]
@@ -122,48 +120,6 @@ def _use(package: Path) -> str:
     heads = {head: manifest["heads"][head] for head in manifest["verdicts"]} or manifest["heads"]
     sums = {name: parts for name, parts in manifest["sums"].items() if heads.keys() & parts.keys()}
     return f"--metric {reading_metrics({**manifest, 'name': name, 'heads': heads, 'sums': sums})}"
-
-
-def _rows(result: TrainingResult) -> Iterator[dict[str, Any]]:
-    """Yield a row for each head and part: all results, or the main one of several seeds."""
-    from learnedgec.training.evaluate import main_figure
-
-    for part, heads in result.results.items():
-        for head, figures in heads.items():
-            if not result.seeds:
-                verdict = result.verdicts.get(head) if part == "test" else None
-                baselines = {} if verdict is None else verdict.baselines
-                beside = {name.partition(" ")[0]: value for name, value in baselines.items()}
-                yield {"part": part, "head": head, **figures, **beside}
-                continue
-            measure, _ = main_figure(figures)
-            values = {
-                seed: heads_of[part][head][measure] for seed, heads_of in result.seeds.items()
-            }
-            numbers = [value for value in values.values() if value is not None]
-            yield {
-                "part": part,
-                "head": head,
-                "measure": measure,
-                "mean": fmean(numbers) if numbers else None,
-                "sd": stdev(numbers) if len(numbers) > 1 else None,
-                **{f"seed {seed}": value for seed, value in values.items()},
-                **({"average": figures[measure]} if result.seed is None else {}),
-            }
-
-
-def _row_for_readers(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row with each interval beside its value, in one cell."""
-    cells: dict[str, Any] = {}
-    for name, value in row.items():
-        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-        if f"{name}_low" in row:
-            known = value is not None and low is not None
-            cell = f"{value:.3f} [{low:.2f}, {high:.2f}]" if known else value
-            cells[f"{name} [95% interval]"] = cell
-        elif not name.endswith(("_low", "_high")):
-            cells[name] = value
-    return cells
 
 
 def _write_start(words: Sequence[str], quiet: Namespace) -> None:

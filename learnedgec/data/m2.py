@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from learnedgec.data.text import read_lines, write_lines
 from learnedgec.errors import FormatError, InputError
@@ -72,6 +73,17 @@ class AnnotatedSentence:
 
     source: str
     annotations: Mapping[int, tuple[Edit, ...]] = field(default_factory=dict)
+
+
+def edit_cells(source: str, edit: Edit) -> dict[str, Any]:
+    """Return the cells of a row that say where an edit is, and what it changes."""
+    return {
+        "start": edit.start,
+        "end": edit.end,
+        "original": " ".join(source.split()[edit.start : edit.end]),
+        "correction": edit.correction,
+        "type": edit.type,
+    }
 
 
 def apply_edits(source: str, edits: Iterable[Edit]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import datasets
@@ -35,6 +36,7 @@ from learnedgec.evaluators.package import is_package, was_checked
 from learnedgec.evaluators.precision import check_bits, round_weights
 from learnedgec.runtime.files import check_writable, included_folder
 from learnedgec.runtime.runtime import Runtime, has_bars
+from learnedgec.table import Column, Table, bounded, columns_of
 from learnedgec.training.callbacks import (
     ANEW,
     Announcement,
@@ -110,6 +112,45 @@ class TrainingResult:
         Empty for the mean of several runs, each of which has its own log.
         """
         return read_history(self.folder) if self.folder else []
+
+    def table(self) -> Table:
+        """Return a row for each part and head: all results, or the main one of several seeds."""
+        rows = [
+            {"part": part, "head": head, **self._row(part, head, figures)}
+            for part, heads in self.results.items()
+            for head, figures in heads.items()
+        ]
+        keys = columns_of(rows)
+        columns: list[Column] = []
+        for key in keys:
+            if f"{key}_low" in keys:
+                columns += bounded(key, f"{key} [95% interval]", digits=2)
+            elif not key.endswith(("_low", "_high")):
+                columns.append(Column(key, key.replace("seed_", "seed ", 1)))
+        return Table(columns, rows)
+
+    def _row(self, part: str, head: str, figures: dict[str, Any]) -> dict[str, Any]:
+        """Return the results of a head and, on the test part, of its baselines; or the main one by seed."""
+        if not self.seeds:
+            verdict = self.verdicts.get(head) if part == "test" else None
+            baselines = {} if verdict is None else verdict.baselines
+            return {
+                **figures,
+                **{name.partition(" ")[0]: value for name, value in baselines.items()},
+            }
+        measure, value = main_figure(figures)
+        values = {seed: results[part][head][measure] for seed, results in self.seeds.items()}
+        numbers = [value for value in values.values() if value is not None]
+        return {
+            "measure": measure,
+            "mean": fmean(numbers) if numbers else None,
+            "sd": stdev(numbers) if len(numbers) > 1 else None,
+            **{f"seed_{seed}": value for seed, value in values.items()},
+            **({"average": value} if self.seed is None else {}),
+        }
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     def __repr__(self) -> str:
         lines = [f"Evaluator in {self.package}"]

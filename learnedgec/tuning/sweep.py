@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from learnedgec.errors import ConfigError, DivergedError, FormatError, UnknownNa
 from learnedgec.evaluators.package import check_package
 from learnedgec.runtime.files import atomic_folder, check_writable, key_of
 from learnedgec.runtime.runtime import Runtime, parallel_map
+from learnedgec.table import Column, Row, Table
 from learnedgec.training.objectives import measurable_heads
 from learnedgec.training.run import Run, quiet_lightning
 from learnedgec.training.settings import Settings
@@ -98,6 +100,44 @@ class Sweep:
     results: Mapping[str, Any]
     saved: int
     importances: Mapping[str, float]
+
+    def table(self) -> Table:
+        """Return a row for each trial: its settings, number of epochs, dev score and state."""
+        # The last part of a key is its column, unless another key ends in the same.
+        ends = Counter(key.rpartition(".")[2] for key in self.best.parameters)
+        names = {
+            key: end if ends[end := key.rpartition(".")[2]] == 1 else key
+            for key in self.best.parameters
+        }
+        rows = [
+            {
+                "trial": trial.number + 1,
+                **{names[key]: value for key, value in trial.parameters.items()},
+                "epochs": len(trial.scores),
+                "dev_score": trial.score,
+                "state": "best" if trial == self.best else trial.state,
+            }
+            for trial in self.trials
+        ]
+        columns = [
+            Column("trial"),
+            *(Column(name, show=_setting_cell(name)) for name in names.values()),
+            Column("epochs"),
+            Column("dev_score", "dev score"),
+            Column("state"),
+        ]
+        return Table(columns, rows)
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _setting_cell(name: str) -> Callable[[Row], Any]:
+    def show(row: Row) -> Any:
+        value = row.get(name)
+        return f"{value:g}" if isinstance(value, float) else value
+
+    return show
 
 
 def sweep(

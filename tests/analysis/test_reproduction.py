@@ -14,9 +14,16 @@ from learnedgec.analysis import reproduction
 from learnedgec.analysis.meta.agreement import Ties
 from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
-from learnedgec.analysis.reproduction import STATES, Answer, Reproduction, read_figures
+from learnedgec.analysis.reproduction import (
+    STATES,
+    Answer,
+    Reproduction,
+    read_figures,
+    state_key,
+    table_of_counts,
+)
 from learnedgec.cli.main import main
-from learnedgec.cli.reproduce import counts, page
+from learnedgec.cli.reproduce import page
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.edits.annotator import USUAL
 from learnedgec.evaluators import locations
@@ -79,11 +86,11 @@ def test_every_state(papers: Callable[..., None]) -> None:
     assert answers[0].ours == pytest.approx(r)
     assert answers[0].own
     assert answers[5].differs == "MODEL: facebook/bart-base"
-    none = dict.fromkeys(STATES, 0)
-    assert counts(answers) == [
-        {"paper": "mine", "kind": "metrics", "figures": 4, **none, "met": 2, "not met": 2},
+    none = dict.fromkeys(map(state_key, STATES), 0)
+    assert table_of_counts(answers).rows == [
+        {"paper": "mine", "kind": "metrics", "figures": 4, **none, "met": 2, "not_met": 2},
         {"paper": "mine", "kind": "unanswered", "figures": 4, **none}
-        | {"needs MODEL": 2, "needs data": 1, "not at hand": 1},
+        | {"needs_model": 2, "needs_data": 1, "not_at_hand": 1},
     ]
     text = page("mine", answers, "reproduce mine")
     assert (
@@ -148,8 +155,8 @@ def test_each_model_that_stands_in_has_a_row_and_a_figure_counts_once(
     assert isinstance(answers[0].ours, float)
     equal = replace(answers[0].figure, value=f"{answers[0].ours:.3f}")
     assert replace(answers[0], figure=equal).state == "stand-in"
-    rows = counts(answers)
-    assert [(row["kind"], row["figures"], row["stand-in"]) for row in rows] == [("stand-ins", 1, 1)]
+    rows = table_of_counts(answers).rows
+    assert [(row["kind"], row["figures"], row["stand_in"]) for row in rows] == [("stand-ins", 1, 1)]
 
 
 def test_counts_are_met_as_they_are_printed(papers: Callable[..., None]) -> None:
@@ -198,8 +205,8 @@ def test_kinds_count_apart_and_a_repeated_cell_once(papers: Callable[..., None])
         for figure, value in zip(read_figures(["all"]), ours, strict=True)
     ]
     assert [
-        (row["paper"], row["kind"], row["figures"], row["met"], row["not met"])
-        for row in counts(answers)
+        (row["paper"], row["kind"], row["figures"], row["met"], row["not_met"])
+        for row in table_of_counts(answers).rows
     ] == [
         ("a", "metrics", 1, 1, 0),
         ("a", "human scores", 1, 1, 0),
@@ -212,7 +219,9 @@ def test_kinds_count_apart_and_a_repeated_cell_once(papers: Callable[..., None])
         ("all", "counts", 1, 1, 0),
         ("all", "repeated", 3, 0, 0),
     ]
-    assert sum(row["figures"] for row in counts(answers) if row["paper"] == "all") == 7
+    assert (
+        sum(row["figures"] for row in table_of_counts(answers).rows if row["paper"] == "all") == 7
+    )
 
 
 def test_an_own_metric_answers_what_it_can(papers: Callable[..., None]) -> None:

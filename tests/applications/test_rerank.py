@@ -74,16 +74,16 @@ def test_a_result_can_be_looked_at() -> None:
     }
     result = rerank("mbr(gleu)", sources, systems)
     assert repr(result) == "Reranking(by='mbr(gleu)', chosen={'B': 1, 'A': 1})"
-    assert [row["chosen"] for row in result.to_dict()["sentences"]] == ["B", "A"]
+    assert [row["chosen"] for row in result.table().records()] == ["B", "A"]
     frame = result.to_frame()
-    assert list(frame) == ["sentence", "text", "chosen", "margin", "score A", "score B", "score C"]
+    assert list(frame) == ["sentence", "text", "chosen", "margin", "score_A", "score_B", "score_C"]
     assert frame["text"].tolist() == ["He goes home", "Yes"]
-    assert frame["score B"].tolist() == pytest.approx([scores[1] for scores in result.scores])
+    assert frame["score_B"].tolist() == pytest.approx([scores[1] for scores in result.scores])
     assert isinstance(frame, pandas.DataFrame)
     assert "<td" in result._repr_html_()
     # The same candidates as lists have numbers instead of names.
     lists = rerank("mbr(gleu)", sources, as_candidates(systems, sources))
-    assert [row["chosen"] for row in lists.to_dict()["sentences"]] == [2, 1]
+    assert [row["chosen"] for row in lists.table().records()] == [2, 1]
     assert lists.texts == result.texts
     assert repr(rerank("length", sources, systems)).startswith("Reranking(by='length', chosen={")
     with pytest.raises(InputError, match="or its name such as 'gleu'"):

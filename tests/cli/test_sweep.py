@@ -52,9 +52,9 @@ def test_a_killed_sweep_continues_its_trial_and_keeps_the_best(
     # The step that was killed is repeated, and none before it.
     assert len(rates) == 3 * 3 + 1
     assert rates[3] == rates[4] == rates[5] == rates[6]
-    assert [trial["epochs"] for trial in result["trials"]] == [3, 3, 3]
-    (best,) = (trial for trial in result["trials"] if trial["state"] == "best")
-    assert best["dev score"] == max(trial["dev score"] for trial in result["trials"])
+    assert [trial["epochs"] for trial in result["rows"]] == [3, 3, 3]
+    (best,) = (trial for trial in result["rows"] if trial["state"] == "best")
+    assert best["dev_score"] == max(trial["dev_score"] for trial in result["rows"])
     manifest = check_package(Path("checkpoints/mine"))
     assert (manifest["name"], manifest["results"]) == ("mine", result["results"])
     packages = [path.parent.name for path in Path("runs/mine").glob("trial-*/mine")]
@@ -109,7 +109,7 @@ def test_a_refused_setting_ends_its_trial_and_others_go_on(sweep: Any) -> None:
     message = sweep(command, code=2).err
     assert re.search("trial 2: .*nonsense.*give --resume", message)
     result = sweep(f"{command} --resume --format json").json
-    assert [trial["state"] for trial in result["trials"]] == ["best", "failed"]
+    assert [trial["state"] for trial in result["rows"]] == ["best", "failed"]
 
 
 def test_settings_whose_names_end_alike_have_columns_of_their_own(sweep: Any) -> None:
@@ -124,8 +124,8 @@ def test_settings_whose_names_end_alike_have_columns_of_their_own(sweep: Any) ->
     space = f"{keys[0]}=1,2 {keys[1]}=3,4 dropout=0.1,0.2"
     (trial,) = sweep(
         f"sweep --config mine.yaml --space {space} --trials 1 --overwrite --format json"
-    ).json["trials"]
-    assert (trial[keys[0]], trial[keys[1]], trial["dropout"]) == (1, 3, "0.1")
+    ).json["rows"]
+    assert (trial[keys[0]], trial[keys[1]], trial["dropout"]) == (1, 3, 0.1)
 
 
 def test_help_all_has_the_options_of_training_too(
