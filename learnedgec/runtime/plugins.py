@@ -18,6 +18,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -133,10 +134,10 @@ class Registry(Generic[T]):
 
     def plugins(self) -> dict[str, Plugin]:
         """Return the plug-ins of installed packages by name, without importing them."""
-        points = sorted(entry_points(group=self.group), key=lambda point: point.name)
+        places = tuple((place, _changed(place)) for place in sys.path)
         return {
             point.name: Plugin(self.kind, point)
-            for point in points
+            for point in _points(self.group, places)
             if point.name not in self.builtin
         }
 
@@ -227,6 +228,23 @@ def origin(kind: type) -> dict[str, str]:
     }
     package = {"package": "+".join(sorted(packages))} if packages else {}
     return package | {"code": key_of([_code_digest(base) for base in outside])[:12]}
+
+
+@lru_cache(maxsize=32)
+def _points(group: str, places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group by name.
+
+    All installed packages are read, which takes long, so they are read once for the same places of packages.
+    """
+    return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
+
+
+def _changed(place: str) -> int:
+    """Return when a package was last installed or removed in a place of the import path."""
+    try:
+        return Path(place).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _code_digest(kind: type) -> str:

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from learnedgec import load_benchmark, load_metric
 from learnedgec.cli.main import main
 from learnedgec.data.benchmarks import BenchmarkEntry
 from learnedgec.errors import PluginError, UnknownNameError
+from learnedgec.runtime import plugins
 from learnedgec.runtime.plugins import Registry
 from learnedgec.runtime.runtime import Runtime
 
@@ -35,6 +37,24 @@ def test_own_entries_come_first(install_package: InstallPackage) -> None:
     assert (table.find("two"), table.find("one")) == (2, 1)
     assert "one" in table
     assert "three" not in table
+
+
+def test_installed_packages_are_read_again_once_one_is_added(
+    install_package: InstallPackage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def recording(*, group: str) -> EntryPoints:
+        read.append(group)
+        return entry_points(group=group)
+
+    monkeypatch.setattr(plugins, "entry_points", recording)
+    install_package("numbers", {"example.numbers": {"one": "numbers_:ONE"}}, {})
+    assert "one" in registry()
+    assert list(registry()) == ["two", "one"]
+    install_package("others", {"example.numbers": {"three": "numbers_:ONE"}}, {})
+    assert list(registry()) == ["two", "one", "three"]
+    assert read == ["example.numbers"] * 2
 
 
 @pytest.mark.parametrize(
@@ -183,7 +203,7 @@ def test_a_folder_of_scores_is_not_continued_with_other_code(
 def test_metrics_of_other_packages_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", "--format", "json"]) == 0
     captured = capsys.readouterr()
-    rows = {row["metric"]: row["measures"] for row in json.loads(captured.out)}
+    rows = {row["metric"]: row["measures"] for row in json.loads(captured.out)["rows"]}
     assert rows["tokens"] == "Number of tokens, as another package counts them"
     assert "gleu" in rows
     assert "misnamed" not in rows
