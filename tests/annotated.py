@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -36,9 +37,14 @@ def references_of(source: str, *annotators: Sequence[Edit]) -> References:
     return References.from_annotated([block])
 
 
+# One system after the other is compared with the same references, in several ways.
+_references = lru_cache(maxsize=1)(References.from_m2)
+_blocks = lru_cache(maxsize=1)(read_m2)
+
+
 def compare_files(metric: ComparesEdits, system: Path, gold: Path) -> Statistics:
     """Return the statistics of a system's edits in an M2 file."""
-    blocks = read_m2(system)
+    blocks = _blocks(system)
     sources = [block.source for block in blocks]
     edits = [block.annotations[0] for block in blocks]
-    return metric.compare(sources, edits, References.from_m2(gold))
+    return metric.compare(sources, edits, _references(gold))

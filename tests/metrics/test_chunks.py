@@ -10,7 +10,7 @@ from learnedgec.metrics.chunk_overlap import shared_chunks
 
 
 @given(sentences())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_equal_to_the_oracle(sentence: tuple[list[str], list[tuple[Edit, ...]]]) -> None:
     tokens, targets = sentence
     expected = pieces(tokens, targets)

@@ -130,7 +130,7 @@ metrics: st.SearchStrategy[Cleme | Cleme2] = st.one_of(
 
 
 @given(st.lists(sentences(), min_size=1, max_size=6), metrics)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_is_its_definition(corpus: list[Targets], metric: Cleme | Cleme2) -> None:
     statistics = compare(metric, corpus)
     score = bind_one(metric).score_of(statistics)
