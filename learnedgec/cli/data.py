@@ -26,7 +26,7 @@ _STATES: tuple[Literal["ok", "absent", "altered"], ...] = ("ok", "absent", "alte
 
 INVENTORY = (
     Column("dataset"),
-    Column("names", "holds", lambda row: ", ".join(row["names"])),
+    Column("holds", show=lambda row: ", ".join(row["holds"])),
     Column("files"),
     Column("bytes", "MB", lambda row: f"{row['bytes'] / 1e6:.1f}"),
     Column("licence"),
@@ -51,7 +51,7 @@ def run_data_list(arguments: Sequence[str]) -> None:
     rows = [
         {
             "dataset": entry.name,
-            "names": entry.names,
+            "holds": [*entry.names],
             "files": len(entry.files),
             "bytes": entry.bytes,
             "licence": entry.licence,
@@ -63,6 +63,7 @@ def run_data_list(arguments: Sequence[str]) -> None:
     records = {
         entry.name: {
             **asdict(entry),
+            "names": entry.names,
             "files": [
                 {**asdict(file), "url": entry.url(path)} for path, file in entry.files.items()
             ],

@@ -61,8 +61,8 @@ def ours(
     command += ["--src", str(source), "--ref", *map(str, references)]
     output, cpu, wall = run([*command, "--hyp", *map(str, systems)])
     counts = {}
-    for record in json.loads(output)["scores"]:
-        tp, proposed, gold = (int(record["details"][key]) for key in ("tp", "proposed", "gold"))
+    for record in json.loads(output)["rows"]:
+        tp, proposed, gold = (int(record[key]) for key in ("tp", "proposed", "gold"))
         counts[record["system"]] = [tp, proposed - tp, gold - tp]
     return counts, cpu, wall
 

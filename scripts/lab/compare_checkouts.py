@@ -61,9 +61,22 @@ def scores(checkout: Path, folder: Path, metrics: Sequence[str]) -> dict[str, di
         check=True,
     )
     records: dict[str, list[Any]] = {}
-    for record in json.loads(done.stdout)["scores"]:
+    for record in rows_of(json.loads(done.stdout)):
         records.setdefault(record["metric"], []).append(record)
     return {metric: dict(numbers(rows)) for metric, rows in records.items()}
+
+
+def rows_of(printed: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each sentence, and for each system; version 0.3 printed them within `scores`."""
+    if "scores" not in printed:
+        return [*printed["rows"], *printed["totals"]]
+    rows, totals = [], []
+    for score in printed["scores"]:
+        named = {key: score[key] for key in ("system", "metric")}
+        sentences = enumerate(score["sentences"], 1)
+        rows += [{**named, "sentence": number, **sentence} for number, sentence in sentences]
+        totals.append({**named, "score": score["score"], **score["details"]})
+    return rows + totals
 
 
 def compare(checkouts: Sequence[Path], name: str, folder: Path, metrics: Sequence[str]) -> int:

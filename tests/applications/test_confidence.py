@@ -180,7 +180,7 @@ def test_confidence_is_in_bfloat16_where_the_hardware_has_it(
         files = ["--src", str(tmp_path / "source.txt"), "--hyp", str(tmp_path / "ours.txt")]
         command = ["edits", *files, "--annotator", ANNOTATOR, "--confidence", "--format", "json"]
         assert main(command) == 0
-        (row,) = json.loads(capsys.readouterr().out)
+        (row,) = json.loads(capsys.readouterr().out)["rows"]
         assert row["confidence"] == pytest.approx(expected, abs=1e-4)
 
 

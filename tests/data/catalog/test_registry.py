@@ -161,9 +161,9 @@ def test_a_dataset_of_another_package_is_loaded_and_listed_by_name(
     assert texts == ["It is warm .", "It is cold ."]
     assert main(["data", "list", "--format", "json"]) == 0
     captured = capsys.readouterr()
-    names = {row["dataset"]: row["names"] for row in json.loads(captured.out)}
-    assert names["colours"] == {"ratings": ["colours", "colours:warm", "colours:cold"]}
-    assert set(DATASETS.builtin) | {"colours"} == set(names)
+    datasets = json.loads(captured.out)["datasets"]
+    assert datasets["colours"]["names"] == {"ratings": ["colours", "colours:warm", "colours:cold"]}
+    assert set(DATASETS.builtin) | {"colours"} == set(datasets)
     (notice,) = captured.err.splitlines()
     assert notice.startswith(
         "the dataset 'broken' of the installed package colourful cannot be used"
