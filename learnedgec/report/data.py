@@ -336,7 +336,7 @@ class _Report:
         """Compute edits, scores, their meaning, the contribution of edits, and rankings."""
         # The metrics that compare edits find them in the memory of the runtime.
         self.annotated, self.edits = sentences.annotate(
-            self.benchmark, self.annotator, self.runtime
+            self.benchmark, self.annotator, self.metrics, self.runtime
         )
         statistics = dict(shared_statistics(self.metrics, self._statistics))
         self.scores = {metric: [*map(metric.score_of, rows)] for metric, rows in statistics.items()}

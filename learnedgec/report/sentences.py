@@ -31,13 +31,19 @@ EditTable: TypeAlias = Mapping[tuple[str, str], tuple[Edit, ...]]
 """The edits between a source and a text, as ERRANT finds them."""
 
 
-def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Benchmark, EditTable]:
+def annotate(
+    benchmark: Benchmark, annotator: str, metrics: Sequence[BoundMetric], runtime: Runtime
+) -> tuple[Benchmark, EditTable]:
     """Find the edits of every output, and of references without edits, in one call.
+
+    Gold edits stay. Where the report also compares with the annotator's own edits of these references, they
+    are found in the same call, so that every text is parsed once.
 
     Args:
         benchmark: the benchmark.
         annotator: name of the annotator.
-        runtime: number of processes and progress bar.
+        metrics: the metrics of the report.
+        runtime: number of processes and progress bar; a bound one remembers the edits.
 
     Returns:
         The benchmark with edits in every reference, and the edits of all outputs.
@@ -47,14 +53,17 @@ def annotate(benchmark: Benchmark, annotator: str, runtime: Runtime) -> tuple[Be
     """
     sources = benchmark.sources
     references = benchmark.references
+    own = typed_errant(annotator, benchmark).reannotate or any(
+        getattr(each.metric, "annotator", None) == annotator and each.reannotated(references)
+        for each in metrics
+    )
+    rows = references or [()] * len(sources)
     # In the order of the sentences, so that each source is parsed once.
     pairs = [
         (source, text)
-        for source, *texts in zip(sources, *benchmark.systems.values(), strict=True)
-        for text in texts
+        for source, row, *texts in zip(sources, rows, *benchmark.systems.values(), strict=True)
+        for text in (*texts, *(r.text for r in row if own or r.edits is None))
     ]
-    if references is not None:
-        pairs += references.pairs_without_edits(sources)
     edits = dict(zip(pairs, extract_edits(pairs, annotator, runtime=runtime), strict=True))
     if references is not None:
         benchmark = replace(benchmark, references=references.with_edits(sources, edits))

@@ -19,6 +19,7 @@ from learnedgec.analysis.ranking import rank_systems
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.m2 import Edit, apply_edits
 from learnedgec.data.references import Reference, References
+from learnedgec.edits import parsing
 from learnedgec.errors import InputError, LengthError
 from learnedgec.metrics.bound import BoundMetric
 from learnedgec.metrics.registry import load_metric
@@ -65,6 +66,23 @@ def test_words_are_those_of_the_tokens_that_are_scored() -> None:
     (output,) = report["sentences"]["outputs"][0]
     assert output["text"] == "Well , he goes ."
     assert output["edits"][0][:3] == [3, 4, "goes"]
+
+
+def test_each_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def parse(pipeline: Any, texts: Iterator[str]) -> dict[str, parsing.Sentence]:
+        sentences = parse_sentences(pipeline, texts)
+        parsed.extend(sentences)
+        return sentences
+
+    parse_sentences = parsing.parse_sentences
+    monkeypatch.setattr(parsing, "parse_sentences", parse)
+    parsing._parsed_sources.cache_clear()
+    benchmark = load_benchmark("sample").select(["weak", "strong"], range(12))
+    texts = benchmark.sources, benchmark.systems, benchmark.references
+    build_report(["gleu", ERRANT], *texts, settings=SETTINGS)
+    assert len(parsed) == len(set(parsed)) > 12
 
 
 def test_texts_and_edits_make_each_other(case: Any) -> None:
