@@ -21,9 +21,11 @@ import numpy.typing as npt
 
 from learnedgec.errors import InputError, UnknownNameError
 from learnedgec.metrics.contract import Metric, Statistics
+from learnedgec.runtime.runtime import track
 from learnedgec.stats.resampling import (
     FEW,
     Resampling,
+    count_blocks,
     intervals,
     intervals_of_shares,
     multiplicities,
@@ -133,6 +135,8 @@ def resampled_system_scores(
     statistics: Sequence[Statistics],
     resampling: Resampling,
     by: Aggregation = "mean",
+    *,
+    description: str = "",
 ) -> Floats:
     """Return the score of each system on each resample of the sentences, float64 (B, S).
 
@@ -144,10 +148,27 @@ def resampled_system_scores(
         statistics: the statistics of the same N sentences, for each system.
         resampling: the number of resamples, and their seed.
         by: the aggregation.
+        description: name of the work, if its progress is to be shown.
     """
-    blocks = resample_blocks(len(statistics[0]), resampling)
+    size, count = len(statistics[0]), count_blocks(len(statistics[0]), resampling)
+    blocks = resample_blocks(size, resampling)
+    if by == "mean":
+        # The work takes as long for each system, and a block may be all of it.
+        steps = ((block, rows) for block in blocks for rows in statistics)
+        total = count * len(statistics)
+        parts = [
+            metric.aggregate_many(rows, block)
+            for block, rows in track(steps, description, total=total, show=bool(description))
+        ]
+        columns = [
+            np.concatenate(parts[place :: len(statistics)]) for place in range(len(statistics))
+        ]
+        return np.stack(columns, axis=1)
     return np.concatenate(
-        [system_scores_of_resamples(metric, statistics, block, by) for block in blocks]
+        [
+            system_scores_of_resamples(metric, statistics, block, by)
+            for block in track(blocks, description, total=count, show=bool(description))
+        ]
     )
 
 

@@ -453,10 +453,10 @@ def rank_systems(
         differ[a, b] = differ[b, a] = np.unique(units[differing(rows[a], rows[b])]).size
     orders = rate_orders(sentences) if by == "trueskill" else None
     scores = system_scores(value, rows, by) if orders is None else orders.mean(axis=0)
-    resampled = resampled_system_scores(value, rows, resampling, by)
-    enough = are_enough(resampling, len(pairs))
-
     shown = isinstance(metric, BoundMetric) and metric.runtime.progress
+    described = f"{named.label}: resamples of systems" if shown else ""
+    resampled = resampled_system_scores(value, rows, resampling, by, description=described)
+    enough = are_enough(resampling, len(pairs))
 
     def test(a: int, b: int) -> tuple[float, str]:
         if drawn_units < 2 or np.isnan(scores[a] - scores[b]):

@@ -245,8 +245,14 @@ def has_bars() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
+# The seconds after which the work that is left can be estimated.
+_EARLY = 2
+
+
 class ProgressLines:
     """Lines about the progress of a task on stderr; all tasks together print at most one line a minute.
+
+    After two seconds, a task that will take more than a minute says so in an additional line.
 
     Args:
         description: name of the counted work.
@@ -260,6 +266,7 @@ class ProgressLines:
     def __init__(self, description: str, total: float | None, done: float = 0) -> None:
         self.description, self.total, self.done = description, total, done
         self._before, self._begun = done, time.monotonic()
+        self._announced = total is None
         ProgressLines._due = ProgressLines._due or self._begun + 30
 
     def advance(self, amount: float = 1, note: str = "") -> None:
@@ -271,14 +278,18 @@ class ProgressLines:
         """
         self.done += amount
         now = time.monotonic()
-        if now < ProgressLines._due or self.done == self._before:
+        passed, new = now - self._begun, self.done - self._before
+        left = 0.0 if self.total is None or not new else (self.total - self.done) * passed / new
+        quiet = ProgressLines._due == math.inf
+        long = not self._announced and passed >= _EARLY and left > 60 and not quiet
+        if not new or (now < ProgressLines._due and not long):
             return
+        self._announced = True
         ProgressLines._due = now + 60
         line = f"{self.description}: {self.done:,.0f}"
         if self.total is not None:
-            pace = (now - self._begun) / (self.done - self._before)
-            left = timedelta(seconds=round((self.total - self.done) * pace))
-            line += f" of {self.total:,.0f}, about {left} (h:mm:ss) left"
+            about = timedelta(seconds=round(left))
+            line += f" of {self.total:,.0f}, about {about} (h:mm:ss) left"
         print(f"{line}{note}.", file=sys.stderr)
 
 

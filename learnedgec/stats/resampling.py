@@ -292,10 +292,19 @@ def resample_blocks(size: int, resampling: Resampling = Resampling()) -> Iterato
         yield from (row[None] for row in resample_groups(units, replace(resampling, documents=())))
         return
     random = np.random.default_rng(resampling.seed)
-    rows = max(_DRAWS // max(size, 1), 1)
+    rows = _block_rows(size)
     for start in range(0, resampling.resamples, rows):
         shape = min(rows, resampling.resamples - start), size
         yield random.integers(0, size, shape, dtype=np.intp)
+
+
+def count_blocks(size: int, resampling: Resampling) -> int:
+    """Return the number of blocks that `resample_blocks` yields."""
+    return -(-resampling.resamples // _block_rows(size))
+
+
+def _block_rows(size: int) -> int:
+    return max(_DRAWS // max(size, 1), 1)
 
 
 def resample_groups(

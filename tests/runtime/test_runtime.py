@@ -60,8 +60,8 @@ def test_a_log_has_a_line_each_minute(
         assert list(track("abcdef", "reading", show=show)) == list("abcdef")
     assert list(track(iter("ab"), "writing")) == ["a", "b"]
     assert capsys.readouterr().err.splitlines() == [
-        "reading: 2 of 6, about 0:01:20 (h:mm:ss) left.",
-        "reading: 5 of 6, about 0:00:20 (h:mm:ss) left.",
+        "reading: 1 of 6, about 0:01:40 (h:mm:ss) left.",
+        "reading: 4 of 6, about 0:00:40 (h:mm:ss) left.",
         "writing: 1.",
     ]
 
