@@ -19,6 +19,7 @@ COMMANDS = {
     "tune": "tune a metric's parameters on human judgements",
     "rerank": "choose the best of several corrections",
     "serve": "serve metrics over HTTP",
+    "references": "write a reference for each output, by a language model",
     "edits": "extract the edits between texts, or apply those of an M2 file",
     "filter": "drop the edits of a correction that are not sure",
     "data": "list, download and verify the public datasets",

@@ -7,16 +7,20 @@ in a message, a name, a signature or a file. Addresses do appear there, so an ad
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from multiprocessing.pool import ThreadPool
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from learnedgec.errors import ConfigError, ModelError, needs
+from learnedgec.runtime.files import key_of
+from learnedgec.runtime.runtime import track
+from learnedgec.runtime.store import Store
 
 OPENAI = "https://api.openai.com/v1"
 OutputFormat = Literal["json-schema", "json-object", "text"]
@@ -198,3 +202,105 @@ def ask_all(
         return
     with ThreadPool(min(max(at_once, 1), len(requests))) as pool:
         yield from pool.imap_unordered(lambda request: (request, ask(request)), requests)
+
+
+# The largest number of times to send a request until an answer follows the schema; seeds differ.
+_ATTEMPTS = 3
+
+
+class Question(Protocol):
+    """A prompt, the schema of its answer, and whether an answer can be used."""
+
+    @property
+    def prompt(self) -> str:
+        """The user's message."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of an answer."""
+
+    def accepts(self, answer: Answer) -> bool:
+        """Return whether an answer can be used."""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks a model questions, and keeps every usable answer on disk as soon as it arrives.
+
+    Attributes:
+        url: address of the endpoint.
+        model: the model's name there.
+        output: the way to ask for JSON.
+        temperature: sampling temperature; `None` leaves it to the endpoint.
+        seed: seed of the first attempt; each retry adds 1; `None` leaves it to the endpoint.
+        store: the answers on disk.
+    """
+
+    url: str
+    model: str
+    output: OutputFormat
+    temperature: float | None
+    seed: int | None
+    store: Store
+
+    def key(self, question: Question) -> str:
+        """Return the key of a question in the store, which covers everything that affects an answer."""
+        about = [self.url, self.model, self.output, str(self.temperature), str(self.seed)]
+        return key_of("answer", *about, question.prompt)
+
+    def stored(self, questions: Sequence[Question]) -> dict[str, Answer]:
+        """Return the usable answers on disk, by the prompts of their questions."""
+        keys = {self.key(question): question for question in questions}
+        answers = {k: Answer(**json.loads(text)) for k, text in self.store.read(keys).items()}
+        return {keys[key].prompt: a for key, a in answers.items() if keys[key].accepts(a)}
+
+    def answers(
+        self, questions: Sequence[Question], *, at_once: int, about: str, show: bool
+    ) -> list[Answer]:
+        """Return the answer to every question, usable or not; those on disk are not asked for.
+
+        Args:
+            questions: the questions.
+            at_once: maximum number of requests at a time.
+            about: what is done, for the progress.
+            show: whether to show progress.
+        """
+        answers = self.stored(questions)
+        missing = {q.prompt: q for q in questions if q.prompt not in answers}
+        if missing:
+            endpoint = Endpoint(self.url, self.model, find_key(self.url), self.output)
+            asked = ask_all(partial(self._ask, endpoint), [*missing.values()], at_once)
+            for question, answer in track(asked, about, total=len(missing), show=show):
+                answers[question.prompt] = answer
+                if question.accepts(answer):
+                    self.store.write({self.key(question): json.dumps(asdict(answer)).encode()})
+        return [answers[question.prompt] for question in questions]
+
+    def _ask(self, endpoint: Endpoint, question: Question) -> Answer:
+        """Ask until an answer is usable, and return the last answer with the tokens of all attempts."""
+        prompt_tokens = completion_tokens = 0
+        for attempt in range(_ATTEMPTS):
+            answer = endpoint.ask(
+                question.prompt,
+                schema=question.schema,
+                temperature=self.temperature,
+                seed=None if self.seed is None else self.seed + attempt,
+            )
+            prompt_tokens += answer.prompt_tokens
+            completion_tokens += answer.completion_tokens
+            if question.accepts(answer):
+                break
+        return replace(answer, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+
+def object_in(text: str) -> Any:
+    """Return the JSON object in an answer, or `None`; models often put it in a code block.
+
+    Example:
+        >>> object_in('Here you are: {"correction1": 5}')
+        {'correction1': 5}
+    """
+    try:
+        return json.loads(text[text.find("{") : text.rfind("}") + 1])
+    except (ValueError, RecursionError):  # It is no JSON, or nested too deeply.
+        return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,22 +20,18 @@ from learnedgec.errors import ModelError, ParameterError
 from learnedgec.evaluators.chat import (
     OPENAI,
     Answer,
+    Asker,
     Endpoint,
     OutputFormat,
-    ask_all,
-    find_key,
     import_openai,
+    object_in,
 )
 from learnedgec.metrics.contract import Metric, RequestPlan, Statistics
-from learnedgec.runtime.files import key_of
-from learnedgec.runtime.runtime import Runtime, track
+from learnedgec.runtime.runtime import Runtime
 from learnedgec.runtime.store import Store
 from learnedgec.types import Array, Floats, Texts
 
 LOWEST, HIGHEST = 1, 5
-
-# The largest number of times to send a request until an answer follows the schema; seeds differ.
-_ATTEMPTS = 3
 
 _PROMPT = """\
 Rate corrections of a sentence that a learner of English wrote.
@@ -81,11 +76,7 @@ class Request(NamedTuple):
 
         Text around the object is ignored: models often put the object in a code block.
         """
-        text = answer.text or ""
-        try:
-            content = json.loads(text[text.find("{") : text.rfind("}") + 1])
-        except (ValueError, RecursionError):  # It is no JSON, or nested too deeply.
-            return None
+        content = object_in(answer.text or "")
         if not isinstance(content, dict) or set(content) != set(self.keys):
             return None
         ratings = [content[key] for key in self.keys]
@@ -264,7 +255,7 @@ class LlmS(Metric):
         every = [source for _ in systems for source in sources]
         texts = [text for lines in systems.values() for text in lines]
         requests = self._requests(every, texts, runtime)
-        stored = self._stored(requests, runtime)
+        stored = self._asker(runtime).stored(requests)
         lengths = [len(request.prompt) for request in requests if request.prompt not in stored]
         return RequestPlan(requests[0].prompt, len(requests), len(stored), sum(lengths))
 
@@ -301,53 +292,16 @@ class LlmS(Metric):
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def _store(self, runtime: Runtime) -> Store:
-        """Return the store of answers on disk."""
-        return Store(runtime.cache_dir or cache_folder() / "answers")
-
-    def _key(self, request: Request) -> str:
-        """Return the key of a request in the store, which covers everything that affects an answer."""
-        about = [self.endpoint, self.model, self.output, str(self.temperature), str(self.seed)]
-        return key_of("answer", *about, request.prompt)
-
-    def _stored(self, requests: Sequence[Request], runtime: Runtime) -> dict[str, Answer]:
-        """Return the usable answers on disk, by the prompts of their requests."""
-        keys = {self._key(request): request for request in requests}
-        stored = self._store(runtime).read(keys)
-        answers = {key: Answer(**json.loads(content)) for key, content in stored.items()}
-        return {keys[key].prompt: a for key, a in answers.items() if keys[key].accepts(a)}
+    def _asker(self, runtime: Runtime) -> Asker:
+        """Return what asks the model, with the answers on disk."""
+        store = Store(runtime.cache_dir or cache_folder() / "answers")
+        return Asker(self.endpoint, self.model, self.output, self.temperature, self.seed, store)
 
     def _answers(self, requests: Sequence[Request], runtime: Runtime) -> list[Answer]:
         """Return the answer to every request, which is read from disk if it is cached."""
-        answers = self._stored(requests, runtime)
-        missing = [request for request in requests if request.prompt not in answers]
-        if missing:
-            store = self._store(runtime)
-            endpoint = Endpoint(self.endpoint, self.model, find_key(self.endpoint), self.output)
-            asked = ask_all(partial(self._ask, endpoint), missing, runtime.processes)
-            for request, answer in track(
-                asked, self.name, total=len(missing), show=runtime.progress
-            ):
-                answers[request.prompt] = answer
-                if request.accepts(answer):
-                    store.write({self._key(request): json.dumps(asdict(answer)).encode()})
-        return [answers[request.prompt] for request in requests]
-
-    def _ask(self, endpoint: Endpoint, request: Request) -> Answer:
-        """Ask until an answer is usable, and return the last answer with the tokens of all attempts."""
-        prompt_tokens = completion_tokens = 0
-        for attempt in range(_ATTEMPTS):
-            answer = endpoint.ask(
-                request.prompt,
-                schema=request.schema,
-                temperature=self.temperature,
-                seed=None if self.seed is None else self.seed + attempt,
-            )
-            prompt_tokens += answer.prompt_tokens
-            completion_tokens += answer.completion_tokens
-            if request.accepts(answer):
-                break
-        return replace(answer, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+        return self._asker(runtime).answers(
+            requests, at_once=runtime.processes, about=self.name, show=runtime.progress
+        )
 
 
 @dataclass(frozen=True)

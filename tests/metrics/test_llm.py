@@ -188,8 +188,9 @@ def test_an_unusable_answer_on_disk_is_asked_for_again(
     metric = LlmS("tiny", server.url)
     (request,) = metric._requests(["a"], ["b"], runtime)
     for text in BROKEN:
-        key = metric._key(request)
-        metric._store(runtime).write({key: json.dumps(asdict(Answer(text))).encode()})
+        asker = metric._asker(runtime)
+        key = asker.key(request)
+        asker.store.write({key: json.dumps(asdict(Answer(text))).encode()})
         assert metric.plan(["a"], {"x": ["b"]}, runtime=runtime).cached == 0
         assert metric.score(["a"], ["b"], runtime=runtime).value == judge('"b"')
     assert len(server.calls) == len(BROKEN)
