@@ -105,7 +105,13 @@ class TrainingRecord:
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def manifest(self, name: str, config: EvaluatorConfig, bits: Bits) -> dict[str, Any]:
-        """Return the manifest of the package, but for the digests of its files."""
+        """Return the manifest of the package, but for the digests of its files.
+
+        Args:
+            name: the name of the package.
+            config: the model's configuration.
+            bits: bits per weight.
+        """
         return {
             "format": 1,
             "name": name,

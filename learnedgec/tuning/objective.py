@@ -60,6 +60,13 @@ class Goal:
         aggregation: the aggregation of a metric's sentences to a system's score.
         human: the human score: `EW`, `TS`, a rated dimension or a published score; by default, `EW` if
             outputs were ranked, else the benchmark's default. Sentence objectives do not use it.
+
+    Raises:
+        InputError: there is no such objective.
+
+    Example:
+        >>> Goal("segment-kendall", human="fluency").benchmarks
+        ('gmeg:dev', 'tmu-gfm')
     """
 
     objective: Objective = "kendall"

@@ -61,6 +61,13 @@ class SearchPlan:
             of a fold of the sentences, `systems` for the judgements of each system in turn, or `none`.
         folds: number of folds over sentences.
         tuned_on_test: allow test data of meta-evaluation (SEEDA and GJG15 as a whole), and mark the result.
+
+    Raises:
+        ConfigError: there is no such validation, or no trial.
+
+    Example:
+        >>> SearchPlan(50, folds=3).sentences_needed
+        9
     """
 
     trials: PositiveInt = 200
