@@ -30,7 +30,11 @@ ProgressLines._due = float("inf")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest tests first, so that no process ends with one while the other has nothing to do."""
+    """Run the longest tests first, so that no process ends with one while the other has nothing to do.
+
+    pytest-xdist gives the first half of the tests to one process, which thus has the tests of the released
+    evaluators: each of their texts is encoded once.
+    """
     items.sort(key=lambda item: "slow" not in item.keywords)
 
 

@@ -49,6 +49,7 @@ def test_each_is_short_says_what_it_shows_and_is_listed() -> None:
         assert path.stem in tested, path.name
 
 
+@pytest.mark.slow
 def test_score_file(run) -> None:
     out = run("score_file")
     assert re.search(r"^quality: 0\.73\d+$", out, re.MULTILINE)
@@ -90,6 +91,7 @@ def test_train_on_ratings(run) -> None:
     assert strong > weak
 
 
+@pytest.mark.slow
 def test_rerank_outputs(run) -> None:
     lines = run("rerank_outputs").splitlines()
     random, quality, risk = (numbers(line)[0] for line in lines[:3])

@@ -49,6 +49,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
     return Runtime(cache_dir=str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_scores_of_the_sample_stay(name: str, runtime: Runtime) -> None:
     sources = read_lines(SAMPLE_FOLDER / "source.txt")[:SENTENCES]
