@@ -234,7 +234,7 @@ def table_of(
                 "differing": each.differing,
                 "comparisons": each.comparisons,
                 "significant": each.significant,
-                "sentence": sentence,
+                "conclusion": sentence,
             }
         )
         if signatures:
@@ -274,7 +274,7 @@ def table_of(
             Column(key, audience=For.DATA)
             for key in (
                 *("wins", "ties", "losses", "differing", "comparisons"),
-                *("significant", "sentence", "signature"),
+                *("significant", "conclusion", "signature"),
             )
         ),
     ]

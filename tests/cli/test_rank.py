@@ -282,7 +282,7 @@ def test_no_conclusion_rests_on_who_marked_gold_edits(run: Any) -> None:
     assert of_errant.startswith(
         "By errant, the verdict depends on the gold edits: differences from careful are strong -0.1141 (p"
     )
-    assert [row["sentence"] for row in compared["rows"] if "sentence" in row] == compared[
+    assert [row["conclusion"] for row in compared["rows"] if "conclusion" in row] == compared[
         "conclusions"
     ]
 

@@ -80,8 +80,7 @@ def table_of(
             Column("aggregation", varying=True),
             Column("human", varying=show in ("scores", "ranks")),
             *columns,
-            Column("tuned_here", audience=For.DATA),
-            Column("trained_here", audience=For.DATA),
+            *([] if show == "tests" else _MARKS),
         ],
         [{**_named(each), **row} for each in evaluations for row in rows(each)],
         title=title,
@@ -292,6 +291,7 @@ def _test_rows(evaluation: Evaluation) -> Iterator[Row]:
         yield asdict(test) | {"marked": (marked[test.better], marked[test.worse])}
 
 
+_MARKS = (Column("tuned_here", audience=For.DATA), Column("trained_here", audience=For.DATA))
 _ENDS = (Column("low", audience=For.DATA), Column("high", audience=For.DATA))
 
 _TABLES: Mapping[str, tuple[Callable[[Evaluation], Iterator[Row]], Sequence[Column]]] = {
