@@ -237,7 +237,7 @@ def differences_after_swaps(
     swapped_units = np.zeros((len(swaps_of_differing), resampling.size(size)), dtype=bool)
     swapped_units[:, differ] = swaps_of_differing
     swapped = swapped_units[:, units]
-    # The sentences of the other system of the pair follow those of each system.
+    # The sentences of the other system of the pair follow the sentences of each system.
     partners = dict(zip(pair, (second, first), strict=True))
     numbers = pair if by == "mean" else range(len(statistics))
     both = [

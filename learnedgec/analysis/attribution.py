@@ -79,8 +79,8 @@ def attribute_edits(
     influence one another: neither the sample nor the result depends on what else is attributed.
 
     Args:
-        metric: a metric's name such as `quality`, or a `Metric`; one that needs references gets those of the
-            sentence with each text.
+        metric: a metric's name such as `quality`, or a `Metric`; a metric that needs references gets the
+            sentence's references with each text.
         sources: N sentences.
         hypotheses: N sentences.
         references: the references of the N sentences, if the metric needs them.

@@ -199,7 +199,7 @@ def table_of(
 ) -> Table:
     """Return a row for each system, after the baseline's by the same metric, whose difference is empty.
 
-    Readers see in bold the scores that are significantly above the baseline's, except those of sentinels.
+    Readers see in bold the scores that are significantly above the baseline's, except sentinels' scores.
 
     Args:
         comparisons: comparisons with one baseline, those by one metric beside each other.
@@ -319,7 +319,7 @@ def compare(
 ) -> list[BaselineComparison]:
     """Score systems with a metric and compare every other system with the baseline, in the order given.
 
-    P-values are corrected for these comparisons; `comparisons_with` takes those of a ranking of all pairs.
+    P-values are corrected for these comparisons; `comparisons_with` takes a ranking's p-values of all pairs.
 
     Args:
         metric: a metric's name such as `gleu` or `m2(beta=1.0)`, or a `Metric`.

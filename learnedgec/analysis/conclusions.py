@@ -27,7 +27,7 @@ _FEW_SYSTEMS = 4
 # The verbs of verdicts that differ in the plural.
 _OF_SEVERAL = {"scores": "score", "has": "have"}
 
-# This advice is that of docs/explanation/which-metric.md.
+# docs/explanation/which-metric.md gives the same advice.
 _ABOUT_REFERENCES = (
     "Metrics with references punish good rewrites that the references lack, and metrics without references "
     "often favour more edits. For systems that make small edits, start with gleu; for systems that "
@@ -283,9 +283,9 @@ def conflicts(rankings: Sequence[SystemRanking]) -> list[dict[str, Any]]:
     Pairs that are not compared, because neither system is the baseline, are left out.
 
     Returns:
-        Mappings with `metrics`, the indices of two metrics; `systems`, the index of the system that the first
-        metric prefers, and that of the other; `p_adjusted` by each metric; and `significant`, whether both
-        are below 1 − the rankings' level.
+        Mappings with `metrics`, the indices of two metrics; `systems`, the indices of the system that the
+        first metric prefers and of the other system; `p_adjusted` by each metric; and `significant`, whether
+        both p-values are below 1 − the rankings' level.
     """
     pairs = []
     for (first, ranking), (second, other) in combinations(enumerate(rankings), 2):

@@ -467,7 +467,7 @@ def rank_systems(
         swapped = differences_after_swaps(value, rows, (a, b), by, resampling)
         return permutation_test(swapped, int(differ[a, b]), enough=enough)
 
-    # Most of the time is that of pairs that are tested by permutation.
+    # Pairs that are tested by permutation take most of the time.
     tested = [test(*pair) for pair in track(pairs, f"{named.label}: pairs of systems", show=shown)]
     p_values = np.array([p for p, _ in tested])
     tests = np.full((count, count), "", dtype="U32")

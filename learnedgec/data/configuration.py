@@ -183,7 +183,7 @@ OTHER_KEYS = {
 }
 OTHER_KEYS = {other: key for key, others in OTHER_KEYS.items() for other in others.split()}
 
-# Hints about options that differ from those of other tools in more than the name.
+# Hints about options that differ from other tools' options in more than the name.
 _DIFFERENCES = {"--alpha": "--confidence 0.95 tests at a level of 0.05."}
 
 # A name is taken for a mistyped one from this similarity on; below it, a suggestion would mislead.

@@ -359,9 +359,9 @@ def token_notices(
 def style_notices(sources: Texts, texts: Mapping[str, Sequence[str | None]]) -> list[str]:
     """Return a notice for each text that is written in another style than the sources; see `text_notices`.
 
-    The styles of tokens and quotation marks (`_STYLES`) are compared with those of the sources or, if these
-    show none, of the first text that does. A system may also mark most sentences, as with a number, or have
-    no capitals where the sources do.
+    The styles of tokens and quotation marks (`_STYLES`) are compared with the sources' styles or, if the
+    sources show none, with the first text that does. A system may also mark most sentences, as with a
+    number, or have no capitals where the sources do.
 
     Example:
         >>> sources = ["He go .", "She go .", "It go ."]

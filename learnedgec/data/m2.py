@@ -137,7 +137,7 @@ def without_overlaps(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def is_m2(lines: Sequence[str]) -> bool:
-    """Return whether the lines of a file are those of an M2 file with at least one annotation.
+    """Return whether these are the lines of an M2 file with at least one annotation.
 
     Example:
         >>> is_m2(["S He go .", "A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0"]), is_m2(["A dog ."])

@@ -12,8 +12,9 @@ their outputs. Thus it also reads other projects of Label Studio whose tasks hav
     text, edits     one output, and its edits with `start`, `end`, `correction` and `type`, judged by Choices
                     of `accept`, `reject` and `unsure` with the names `edit_0`, `edit_1`, …
 
-Other files are those of a benchmark (`learnedgec.data.benchmarks.base`): `.xml` of Appraise, and tables
-with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines of a file of sources from 0.
+Other files have the formats of a benchmark (`learnedgec.data.benchmarks.base`): `.xml` of Appraise, and
+tables with the columns of `rankings.csv` or `ratings.csv`. Their ids number the lines
+of a file of sources from 0.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class SweepPlan:
         jobs: number of trials that are trained side by side.
         pruner: the pruner that ends trials with low dev scores early: `hyperband`; `asha`, which ends more
             trials and sooner; or `none`.
-        seed: the seed of the settings that are tried; that of training is `--seed_everything`.
+        seed: the seed of the settings that are tried; `--seed_everything` is the seed of training.
     """
 
     trials: int = 20
@@ -244,7 +244,7 @@ def check_measurable(run: Run) -> None:
 
 
 def _read_space(space: Mapping[str, str], config: Any) -> Space:
-    """Return the space, whose given values are those of the configuration."""
+    """Return the space, with the configuration's values as the given ones."""
     keys = list(config.keys())
     ranges: dict[str, Range] = {}
     for key, text in space.items():

@@ -340,7 +340,7 @@ def run_task(
     The first trials are the given parameters, then the corners and the centre of weights and the ends
     and the middle of numbers. The statistics are computed once if they do not depend on the tuned
     parameters (`Metric.aggregate_parameters`), otherwise once for each of their values. An ensemble
-    without scales gets those of its members on the benchmark.
+    without scales gets the scales of its members on the benchmark.
 
     Args:
         task: the search, from `check_tuning`.

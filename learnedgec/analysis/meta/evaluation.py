@@ -154,8 +154,8 @@ class Evaluation:
         human_wins: float64 (S, S), the share of human comparisons, ties included, that the row's system won
             against the column's; NaN if there are no comparisons.
         metrics: one entry per metric, sentinels last.
-        leaders: measure -> the metric that agrees best with people by it, for those of `pearson`,
-            `sentence_accuracy` and `segment_pearson` that the benchmark has.
+        leaders: measure -> the metric that agrees best with people by it, for `pearson`,
+            `sentence_accuracy` and `segment_pearson`, if the benchmark has them.
         tests: the tests between pairs of metrics, if requested.
         protocol: the settings of the evaluation.
         notices: caveats for a reader, one sentence each.
@@ -225,8 +225,8 @@ def evaluate(
         human: `EW` or `TS` (expected wins, TrueSkill), a rated dimension, or any published score; published
             values are used if there are any, else they are computed. By default, the first of
             `default_human`.
-        sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds, and its
-            intervals are those of a single seed, such as `random(seed=7)`.
+        sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds. Its
+            intervals are the intervals of a single seed, such as `random(seed=7)`.
         runtime: how to run.
         scored: what earlier evaluations have scored; this one reads it and adds to it.
 
@@ -417,7 +417,7 @@ class Scored:
 def _system_scores(
     bound: BoundMetric, statistics: Sequence[Statistics], by: Aggregation, samples: Indices
 ) -> SystemScores:
-    """Return the scores of systems from their statistics, with those of the resamples."""
+    """Return the scores of systems from their statistics, with the scores of the resamples."""
     metric = bound.metric
     return SystemScores(
         sentence_scores(metric, statistics),

@@ -482,8 +482,8 @@ def _interval_of_counts(
 ) -> tuple[float, float]:
     """Return the interval of an accuracy, or of Kendall's τ, which is −1 at its `lowest`.
 
-    With at most `FEW` sentences, or where hits or misses are fewer than ten, it is that of a share, since
-    percentiles would be too narrow.
+    With at most `FEW` sentences, or with fewer than ten hits or misses, percentiles would be too narrow, so
+    it is the interval of a share.
     """
     value = counts.kendall if lowest else counts.accuracy
     if np.isnan(value):

@@ -106,16 +106,16 @@ def load_benchmark(name: str | Rows, columns: Columns | None = None) -> Benchmar
               `sample`;
             - `swedish`, with `corpus` (default) or `post-edits`; `autojqe`, with `flutec` or `tecjl`; `peet`,
               with `gecpd` or `gector`;
-            - the path of a folder in the format of `learnedgec.data.benchmarks.base`, such as that of a
-              study, or of a table of rated or ranked outputs (`of_table`); `PATH:dev` and `PATH:test` are
+            - the path of a folder in the format of `learnedgec.data.benchmarks.base`, such as a study's
+              folder, or of a table of rated or ranked outputs (`of_table`); `PATH:dev` and `PATH:test` are
               halves of its sentences (`half`).
         columns: our name of a column -> its name in a table.
 
     Raises:
         UnknownNameError: no such benchmark or word; the message names the nearest.
         PluginError: the benchmark is from another installed package and cannot be loaded.
-        InputError: two words choose the same thing, the path does not exist or cannot be used, or the name is
-            that of another dataset.
+        InputError: two words choose the same thing, the path does not exist or cannot be used, or another
+            dataset has the name.
         DataError: the dataset is not available.
 
     Example:

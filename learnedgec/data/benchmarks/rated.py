@@ -63,7 +63,7 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
     """Return the benchmark of a table of outputs that people rated or ranked, without references.
 
     It has the columns `source`, `hypothesis`, `system` and one for each rated dimension. Numbers in a column
-    `rank` rank the outputs of a source, from 1, the best. Several columns of a dimension are those of its
+    `rank` rank the outputs of a source, from 1, the best. Several columns of a dimension are its
     judges. Several rows of an output, such as one for each judge, count as their mean.
 
     A row may also hold several outputs of a source, with the columns `source` and `outputs`, and `ranks`,
