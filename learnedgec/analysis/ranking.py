@@ -442,7 +442,7 @@ def rank_systems(
     rows, sentences, kept = _scored(named, list(statistics.values()))
     if resampling.documents:
         resampling.units(len(next(iter(statistics.values()))))  # This checks their number.
-        resampling = replace(resampling, documents=[resampling.documents[n] for n in kept])
+        resampling = replace(resampling, documents=[resampling.documents[n] for n in kept.tolist()])
     base = None if baseline is None else systems.index(baseline)
     pairs = [pair for pair in combinations(range(len(systems)), 2) if base in (None, *pair)]
     warn_of_doubts(value, rows)

@@ -246,6 +246,12 @@ def _read_documents(options: Namespace) -> tuple[Corpus, list[str]]:
     flags.check_absent(options, absent, "--documents reads texts")
     flags.require(options, src="essays.md", hyp="out/*.md")
     language = language_of(options.src)
+    tokeniser = options.get("tokenise", "none")
+    if language not in ("", "en") and tokeniser != "none":
+        raise InputError(
+            f"--tokenise {tokeniser} has rules for English, and {options.src} is in {language!r}; leave it "
+            "out, because essays are tokenised by the rules of their language."
+        )
     paths, ref = system_files(options.hyp, markdown=True), options.get("ref") or []
     corpus = align_documents(
         read_documents(options.src, language),
@@ -253,8 +259,7 @@ def _read_documents(options: Namespace) -> tuple[Corpus, list[str]]:
         [read_documents(path, language) for path in ref],
         language=language,
     )
-    corpus = corpus.tokenised(options.get("tokenise", "none"))
-    return corpus, [options.src, *paths.values(), *ref]
+    return corpus.tokenised(tokeniser), [options.src, *paths.values(), *ref]
 
 
 def system_files(paths: Sequence[str], *, markdown: bool = False) -> dict[str, str]:

@@ -270,7 +270,9 @@ def align_documents(
                 f"{name} lacks the document {missing[0]!r} of the source ({len(missing)} of {len(sources)} "
                 "are missing); a system's output has all documents, even if one is empty."
             )
-    texts, others, of = [], [], []
+    texts: list[str] = []
+    others: list[list[str | None]] = []
+    of: list[str] = []
     for identity, source in sources.items():
         # A document without a sentence is an empty sentence, so that no text is dropped.
         units = _units(source or [""], [documents.get(identity) for _, documents in named])
@@ -278,7 +280,10 @@ def align_documents(
         others += [row for _, row in units]
         of += [identity] * len(units)
     columns = list(zip(*others, strict=True))
-    outputs = {name: list(column) for name, column in zip(systems, columns, strict=False)}
+    outputs = {
+        name: [text for text in column if text is not None]
+        for name, column in zip(systems, columns, strict=False)
+    }
     rows = zip(*columns[len(systems) :], strict=True)
     corrected = References.from_lists(rows) if references else None
     return Corpus.of(texts, outputs, corrected, documents=of, language=language)

@@ -84,7 +84,7 @@ class Resampling:
             ([0, 1, 2], [0, 1, 0])
         """
         if not self.documents:
-            return np.arange(sentences)
+            return np.arange(sentences, dtype=np.intp)
         if len(self.documents) != sentences:
             raise InputError(
                 f"documents has {len(self.documents)} items, and there are {sentences} sentences; give the "
