@@ -336,10 +336,13 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-def bounded(key: str, heading: str = "", digits: int = 3, audience: For = For.ALL) -> list[Column]:
+def bounded(key: str, heading: str = "", digits: int = 3) -> list[Column]:
     """Return the columns of a value with its interval, which readers see in one cell (`interval_cell`).
 
-    The keys of the interval's ends are `KEY_low` and `KEY_high`.
+    Args:
+        key: the key of the value; those of the interval's ends are `KEY_low` and `KEY_high`.
+        heading: the name that readers see; by default, the key.
+        digits: the number of decimals of the interval's ends.
 
     Example:
         >>> Table(bounded("p"), [{"p": 0.5, "p_low": 0.25, "p_high": 1}]).cells()
@@ -351,10 +354,8 @@ def bounded(key: str, heading: str = "", digits: int = 3, audience: For = For.AL
             return None
         return interval_cell(row[key], row.get(f"{key}_low"), row.get(f"{key}_high"), digits=digits)
 
-    ends = (
-        Column(f"{key}_{end}", audience=For.DATA) for end in ("low", "high") if For.DATA & audience
-    )
-    return [Column(key, heading, show, audience), *ends]
+    ends = (Column(f"{key}_{end}", audience=For.DATA) for end in ("low", "high"))
+    return [Column(key, heading, show), *ends]
 
 
 def _fixed_heading(column: Column) -> str:

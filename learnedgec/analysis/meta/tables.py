@@ -102,7 +102,13 @@ def mark(entry: MetricEvaluation) -> str:
 
 
 def measurement_cell(estimate: Measurement, over: Over, mark: str = "") -> str:
-    """Return `0.886* [0.61, 0.97]`, with the interval asked for, or the other one if it is missing."""
+    """Return `0.886* [0.61, 0.97]`, with the interval asked for, or the other one if it is missing.
+
+    Args:
+        estimate: the measure of a metric.
+        over: what the interval resamples.
+        mark: a text after the value.
+    """
     bounds = [estimate.over_systems, estimate.over_sentences]
     if over == "sentences":
         bounds.reverse()
