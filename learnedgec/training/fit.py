@@ -46,6 +46,8 @@ def train(
     Raises:
         ConfigError: an unusable value; the message names the key path.
         LearnedgecError: the data, the encoder or the output cannot be used.
+        KeyboardInterrupt: Ctrl-C or SIGTERM. The current step is completed and kept in a checkpoint, from
+            which `resume=True` continues, and no package is written.
     """
     # oneDNN keeps a compiled kernel for each shape, 1,024 of them. Batches have many shapes, and the kernels
     # of a 9-layer encoder took a gigabyte in 200 steps; with 64 the steps are as fast.

@@ -101,6 +101,8 @@ def train(
             nearest.
         InputError, FormatError: a table cannot be used; the message names the row.
         LearnedgecError: the data, the encoder or the output cannot be used.
+        KeyboardInterrupt: Ctrl-C or SIGTERM. The current step is completed and kept in a checkpoint, from
+            which `resume=True` continues, and no package is written.
 
     Example: `train(frame, output="checkpoints/mine", heads={"fluency": "hypothesis"}).results["test"]` is the
     agreement with ratings of sources that the evaluator has not seen, where `frame` has the columns `source`,

@@ -344,7 +344,7 @@ def of_human_scores(count: int) -> Iterator[Row]:
             drawn = multiplicities(resample(40, Resampling(200, seed=number)), 40)
             human = human_scores(benchmark, name, drawn, seed=number)
             scores.append(human.scores)
-            bounds.append(np.nanpercentile(human.resampled, [2.5, 97.5], axis=0).T)
+            bounds.append(human.intervals(0.95))
         truths = np.mean(scores, axis=0)
         seen = share([held(np.array(bounds)[:, n], truths[n]) for n in range(4)])
         yield f"`meta` human score {name}", "interval", 0.95, seen, 4 * len(scores)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pandas
@@ -16,6 +19,7 @@ from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, FormatError, InputError, ModelError, UnknownNameError
 from learnedgec.evaluators.package import check_package
 from learnedgec.training.data import DataSettings, TrainingData
+from learnedgec.training.module import EvaluatorModule
 
 HEADS = {"fluency": "hypothesis", "meaning": {"input": "pair"}}
 SHORT = {"max_epochs": 1, "accelerator": "cpu"}
@@ -108,6 +112,49 @@ def test_a_continued_run_is_the_run_without_an_interruption(tiny_encoder: Path) 
     with pytest.raises(ConfigError, match=r"with resume=True, or replace both with overwrite=True"):
         train(2, "parts")
     assert train(2, "parts", resume=True).results == whole.results
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(EvaluatorModule, "training_step"), ("learnedgec.training.package", "model_card")],
+)
+def test_ctrl_c_reaches_the_caller_and_leaves_no_package(
+    owner: type | str, name: str, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package is begun or not: after Ctrl-C there is none, and `resume=True` makes the same one."""
+
+    def train(folder: str, **settings: Any) -> bytes:
+        result = learnedgec.train(
+            rows(),
+            output=folder,
+            heads=HEADS,
+            encoder=tiny_encoder,
+            trainer=SHORT,
+            progress=False,
+            **settings,
+        )
+        return (result.package / "model.safetensors").read_bytes()
+
+    whole = train("out/whole")
+    owner = owner if isinstance(owner, type) else import_module(owner)
+    real = getattr(owner, name)
+
+    def interrupted(*words: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return real(*words)
+
+    # A shell that runs the tests in the background makes its processes ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, interrupted)
+            with pytest.raises(KeyboardInterrupt, match=r"resume=True in Python\.$"):
+                train("out/cut")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [path.name for path in Path("out").iterdir()] == ["whole"]
+    assert train("out/cut", resume=True) == whole
 
 
 def test_pairs_columns_and_a_configuration(tiny_encoder: Path) -> None:
