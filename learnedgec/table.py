@@ -6,7 +6,7 @@
     Table(columns, rows).markdown()    a page
     Table(columns, rows).html()        a notebook
 
-Each result has a method `table`, which declares its columns.
+A result's method `table`, or a function `table_of…` beside the results, declares the columns.
 """
 
 from __future__ import annotations
