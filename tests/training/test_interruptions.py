@@ -79,6 +79,9 @@ def test_a_signal_costs_no_step_and_changes_no_weight(
         "within the last epoch": ("training_step", 4, signal.SIGTERM, 5),
         "in the last evaluation": ("validation_step", 1, signal.SIGINT, 6),
     }
+    if length == "steps":
+        # Otherwise it is as with epochs.
+        moments = {moment: moments[moment] for moment in ("at its last step", "in an evaluation")}
     for method, number, sent, kept in moments.values():
         name = f"--name={method}-{number}"
         at(method, number, lambda sent=sent: signal.raise_signal(sent))
