@@ -70,13 +70,18 @@ def read_cells(text: str) -> list[Cell]:
     return cells
 
 
+def run_shell(code: str) -> str:
+    """Run lines of shell, and return what they print."""
+    words = ["bash", "-euo", "pipefail", "-c", code]
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 def run_cells(cells: list[Cell]) -> Iterator[str]:
     """Yield what each cell prints; the value of a last expression is printed, as in a notebook."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(cells, 1):
         if cell.language == "bash":
-            words = ["bash", "-euo", "pipefail", "-c", cell.code]
-            yield subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+            yield run_shell(cell.code)
             continue
         out = io.StringIO()
         tree = ast.parse(cell.code)
