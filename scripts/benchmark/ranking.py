@@ -90,7 +90,10 @@ def main() -> None:
             seconds, megabytes = measure(options.checkout, command)
             wall = time.perf_counter() - begun
         drawn = f"{resamples[0]:,}" if resamples else "default"
-        print(f"{size}: {seconds:.1f} s of the processor, {wall:.0f} s", file=sys.stderr)
+        print(
+            f"{size}: {seconds:.1f} s of the processor, {wall:.0f} s, {megabytes:.0f} MB",
+            file=sys.stderr,
+        )
         rows.append([str(systems), f"{sentences:,}", drawn, f"{seconds:.1f}", f"{megabytes:.0f}"])
     columns = ("systems", "sentences", "resamples", "processor, s", "peak, MB")
     table = make_table(f"learnedgec rank --metric {options.metric}", *columns)
