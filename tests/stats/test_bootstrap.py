@@ -10,6 +10,7 @@ from learnedgec import Resampling
 from learnedgec.errors import InputError
 from learnedgec.stats.resampling import (
     Bootstrap,
+    interval_of_share,
     interval_over_groups,
     interval_over_sentences,
     intervals_of_shares,
@@ -189,3 +190,22 @@ def test_intervals_of_shares_are_percentiles_where_wins_and_losses_are_many() ->
     assert few[0] == pytest.approx(
         np.quantile(resampled, [(1 - widened(0.95, 30)) / 2, (1 + widened(0.95, 30)) / 2])
     )
+
+
+@pytest.mark.parametrize(("won", "rare"), [(9, True), (10, False), (30, False), (31, True)])
+def test_fewer_than_ten_wins_or_losses_are_rare(won: int, rare: bool) -> None:
+    resampled = np.linspace(0.1, 0.9, 101)
+    share = won / 40
+    (found,) = intervals_of_shares(np.array([share]), resampled[:, None], 40)
+    wilson = interval_of_share(share, resampled, 40, 40)
+    percentiles = (0.12, 0.88)
+    assert tuple(found) == pytest.approx(wilson if rare else percentiles)
+    assert wilson != pytest.approx(percentiles, abs=0.01)
+
+
+def test_a_share_that_hardly_varies_has_no_more_rows_than_there_are() -> None:
+    rows, hits = np.full(40, 10), np.where(np.arange(40) < 20, 5, 6)
+    found = Bootstrap(40).share(hits, rows)
+    for end in (found.low, found.high):
+        error = np.sqrt(end * (1 - end) / 400)
+        assert abs(found.value - end) / error == pytest.approx(stats.t.ppf(0.975, 39))
