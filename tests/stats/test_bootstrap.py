@@ -46,6 +46,8 @@ def test_few_cases_have_wider_intervals_and_fewer_than_six_none() -> None:
     estimate = bootstrap.mean(values)
     expected = (5.5, *np.percentile(means, [50 - 50 * level, 50 + 50 * level]))
     assert (estimate.value, estimate.low, estimate.high) == pytest.approx(expected)
+    six = Bootstrap(6).mean(values[:6])
+    assert six.low < 2.5 < six.high
     for estimate in (Bootstrap(5).mean(values[:5]), bootstrap.mean(np.ones(12))):
         assert np.isnan([estimate.low, estimate.high]).all()
 

@@ -14,6 +14,7 @@ from learnedgec.stats.correlation import (
     _mean_ranks,
     among_best,
     correlate,
+    fisher_interval,
     kendall,
     leave_one_out,
     one_sided_p_values,
@@ -153,3 +154,22 @@ def test_correlation_among_the_best_equals_scipy() -> None:
 
 def test_ranks_give_a_tie_its_best_rank() -> None:
     assert ranks(np.array([0.2, 0.9, 0.2, 0.1])).tolist() == [2, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("kind", "variance"),
+    [
+        ("pearson", lambda _: 1 / 9),
+        ("spearman", lambda moved: (1 + moved**2 / 2) / 9),
+        ("kendall", lambda _: 0.437 / 8),
+    ],
+)
+def test_intervals_of_correlations_as_their_sources_give_them(kind: Any, variance: Any) -> None:
+    # One pair of twelve systems changes a rank correlation by 4/132 (Bonett and Wright 2000).
+    step = 0.0 if kind == "pearson" else 4 / 132
+    expected = [
+        np.tanh(np.arctanh(moved) + sign * 1.959964 * np.sqrt(variance(moved)))
+        for sign in (-1, 1)
+        for moved in [0.7 + sign * step]
+    ]
+    assert fisher_interval(0.7, 12, kind=kind) == pytest.approx(expected, abs=1e-6)

@@ -123,3 +123,9 @@ def test_an_order_is_one_pass_over_all_games() -> None:
     # Each system has as many games as in one pass: its variance is the same if all games are alike.
     equal = np.zeros((3, 7))
     assert rate_orders(equal, 2) == pytest.approx(np.zeros((2, 3)), abs=1e-9)
+
+
+def test_orders_shuffle_the_sentences() -> None:
+    """Two systems play one game on each sentence, so that the order of sentences is all there is."""
+    skills = rate_orders(np.array([[1.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0]]))
+    assert (skills.std(axis=0) > 0.05).all()
