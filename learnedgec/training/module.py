@@ -69,7 +69,9 @@ class EvaluatorModule(lightning.LightningModule):
         self.settings = settings
         self.head_options = heads = settings.heads
         if not heads:
-            raise ConfigError("model.heads is empty; name at least one head.")
+            raise ConfigError(
+                "model.heads is missing; name the outputs to learn, such as {fluency: {input: hypothesis}}."
+            )
         self.objectives = {name: _objective(name, head) for name, head in heads.items()}
         self.goals = torch.nn.ModuleDict(self.objectives)  # so that their parameters are trained
         self.start = start_model(

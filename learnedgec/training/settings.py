@@ -135,6 +135,8 @@ def read_settings(
     with _clear_errors(parser):
         check_arguments(words, parser)
         values = parser.parse_args(words)
+    if not values.name:
+        raise ConfigError("name is missing; give the package a name, such as mine.")
     values.pop("config")  # the names of files whose keys are now among the values
     return Settings(values, module=module)
 
@@ -185,7 +187,7 @@ def _new_parser(module: type[EvaluatorModule]) -> LightningArgumentParser:
     _add_group(parser, "trainer", lightning.Trainer)
     _add_group(parser, "model", module.Settings)
     _add_group(parser, "data", DataSettings)
-    add("--name", type=str, help="name of the package", required=True)
+    add("--name", type=str, default="", help="name of the package, which must be given")
     add("--output", type=str, default="checkpoints", help="folder for the package")
     bits = "bits per weight in the package: 16, or 4 in the encoder's matrices"
     policy = "permissive: refuse data and encoders whose licence forbids commercial use"
@@ -235,12 +237,6 @@ def _clear_errors(parser: LightningArgumentParser) -> Iterator[None]:
         raise _cause(error) from None
 
 
-# Required keys and their purpose.
-_NEEDED = {
-    "name": "give the package a name, such as mine",
-    "model.heads": "name the outputs to learn, such as {fluency: {input: hypothesis}}",
-}
-
 # The parser's message about an option that a class (of pairs, or of heads) requires or does not have.
 _CLASS_OPTION = re.compile(
     r"given class_path '([\w.]+)':\s+"
@@ -253,7 +249,7 @@ def _explain(message: str, parser: LightningArgumentParser) -> None:
 
     Raises:
         UnknownNameError: no pair source or key has the name that was given.
-        ConfigError: a key is missing, or has a value of another type or out of range.
+        ConfigError: a key has a value of another type or out of range.
     """
     if error := unknown_key(message, parser) or unknown_argument(message, parser):
         raise error from None
@@ -261,10 +257,6 @@ def _explain(message: str, parser: LightningArgumentParser) -> None:
     key = ".".join(keys)
     for name in re.findall(r"'class_path': '(\w+)'", message) if keys[:1] == ["data.pairs"] else ():
         REGISTRY.find(name)
-    for needed, purpose in _NEEDED.items():
-        absent = rf'arguments are required:.*\b{needed}\b|key "{needed}":.*value: None'
-        if re.search(absent, message, re.DOTALL):
-            raise ConfigError(f"{needed} is missing; {purpose}.")
     if keys and (option := _CLASS_OPTION.search(message)):
         path, missing, unknown = option.groups()
         kind = path.rpartition(".")[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
@@ -92,7 +92,7 @@ class ModelSettings:
             pretrained encoder, is above 0.9, as in IMPARA's paper; or all (`none`), as in SOME's.
     """
 
-    heads: dict[str, HeadOptions]
+    heads: dict[str, HeadOptions] = field(default_factory=dict)
     encoder: str = "bert-base-cased"
     layer: PositiveInt | None = None
     pooling: Pooling = "mean"
