@@ -106,15 +106,15 @@ def read_documents(path: PathLike, language: str = "") -> dict[str, list[str]]:
         return {str(number): block for number, block in enumerate(filter(None, blocks), 1)}
     documents: dict[str, list[str]] = {}
     headings = list(_HEADING.finditer(text))
-    for heading, following in pairwise([*headings, None]):
-        assert heading is not None
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    for heading, end in zip(headings, ends, strict=True):
         identity = heading[1].strip()
         if identity in documents:
-            line = text.count("\n", 0, heading.start()) + 1
+            number = text.count("\n", 0, heading.start()) + 1
             raise FormatError(
-                f"{name}:{line}: a second essay has the id {identity!r}; give each essay its own."
+                f"{name}:{number}: a second essay has the id {identity!r}; give each essay its own."
             )
-        body = text[heading.end() : following.start() if following else None]
+        body = text[heading.end() : end]
         documents[identity] = split_sentences(body, language)
     return documents
 
