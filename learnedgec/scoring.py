@@ -246,7 +246,7 @@ def corpus_for(
         LengthError, InputError: see `score`.
     """
     runtime = metrics[0].runtime
-    corpus = Corpus.of(sources, hypotheses, references, tokeniser=runtime.tokenise)
+    corpus = Corpus.of(sources, hypotheses, references).tokenised(runtime.tokenise)
     check_corpus([bound.metric for bound in metrics], corpus, runtime)
     return corpus
 

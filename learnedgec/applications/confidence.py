@@ -264,7 +264,7 @@ def edit_confidence(
         >>> [(edit.correction, confidence > 0.8) for edit, confidence in judged.edits[0]]
         [('goes', True)]
     """
-    corpus = Corpus.of(sources, hypotheses, tokeniser=runtime.tokenise)
+    corpus = Corpus.of(sources, hypotheses).tokenised(runtime.tokenise)
     check_corpus((), corpus, runtime)
     sources, (hypotheses,) = corpus.sources, corpus.systems.values()
     pairs = list(zip(sources, hypotheses, strict=True))

@@ -199,7 +199,7 @@ def _corpus(
 ) -> Corpus:
     """Return what was read as a corpus, tokenised as the options say: commands print what is scored."""
     tokeniser = options.get("tokenise", "none")
-    return Corpus.of(sources, systems, references, tokeniser=tokeniser)
+    return Corpus.of(sources, systems, references).tokenised(tokeniser)
 
 
 # -- text files ------------------------------------------------------------------------------------

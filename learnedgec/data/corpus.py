@@ -74,7 +74,6 @@ class Corpus:
         hypotheses: Sentences | Systems,
         references: ReferenceRows | None = None,
         *,
-        tokeniser: Tokeniser = "none",
         first: int = 1,
         documents: Sequence[str] = (),
         language: str = "",
@@ -85,7 +84,6 @@ class Corpus:
             sources: N texts.
             hypotheses: each system's N texts, by its name, or one system's, which gets the name `hypotheses`.
             references: `References`, or each sentence's texts.
-            tokeniser: the tokenizer of raw texts.
             first: the number of the first sentence in the input.
             documents: the document of each sentence.
             language: the two-letter code of the language.
@@ -110,8 +108,7 @@ class Corpus:
             check_lengths(("sources", texts), ("references", known))
         if documents:
             check_lengths(("sources", texts), ("documents", documents))
-        corpus = cls(texts, systems, known, first, tuple(documents), language)
-        return corpus.tokenised(tokeniser)
+        return cls(texts, systems, known, first, tuple(documents), language)
 
     @classmethod
     def joined(cls, corpora: Sequence[Corpus]) -> Corpus:

@@ -172,7 +172,7 @@ class BoundMetric(NamedMetric):
             LengthError, InputError: see `score`.
         """
         tokeniser = self.runtime.tokenise
-        return self.compute(Corpus.of(sources, systems, references, tokeniser=tokeniser))
+        return self.compute(Corpus.of(sources, systems, references).tokenised(tokeniser))
 
     def compute(self, corpus: Corpus) -> dict[str, Statistics]:
         """Return the statistics of the systems of a corpus; see `stored_statistics`."""

@@ -640,7 +640,7 @@ class Metric(ABC):
         """
         runtime = runtime.bound()
         self.check(runtime)
-        corpus = Corpus.of(sources, hypotheses, references, tokeniser=runtime.tokenise)
+        corpus = Corpus.of(sources, hypotheses, references).tokenised(runtime.tokenise)
         check_corpus([self], corpus, runtime)
         signature = sign(self, str(self), corpus.references, runtime)
         scores = {
@@ -660,7 +660,7 @@ class Metric(ABC):
         """Return the statistics of one system's N hypotheses; see `BoundMetric`."""
         runtime = runtime.bound()
         self.check(runtime)
-        corpus = Corpus.of(sources, hypotheses, references, tokeniser=runtime.tokenise)
+        corpus = Corpus.of(sources, hypotheses, references).tokenised(runtime.tokenise)
         return stored_statistics(self, corpus, runtime)[ONE]
 
 

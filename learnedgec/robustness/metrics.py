@@ -132,7 +132,7 @@ def evaluate_preferences(
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     metrics = bind(metric)
     systems, references = {"target": targets, "source": sources}, References.from_texts(targets)
-    corpus = Corpus.of(sources, systems, references, tokeniser=metrics[0].runtime.tokenise)
+    corpus = Corpus.of(sources, systems, references).tokenised(metrics[0].runtime.tokenise)
     scores = score_metrics(metrics, corpus)
     return [
         _evaluate(label, by_side["target"], by_side["source"], case_set, skipped, bootstrap)
@@ -289,7 +289,7 @@ def evaluate_attacks(
         )
     metrics, systems = bind(metric), {**attacks, **honest}
     tokeniser = metrics[0].runtime.tokenise
-    corpus = Corpus.of(sources, systems, references, tokeniser=tokeniser)
+    corpus = Corpus.of(sources, systems, references).tokenised(tokeniser)
     scores = score_metrics(metrics, corpus)
     bootstrap = Bootstrap(len(sources), resampling)
     groups = {ALL: list(honest)} | {name: [name] for name in honest}

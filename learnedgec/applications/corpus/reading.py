@@ -203,7 +203,7 @@ class CorpusFiles:
             texts = [file.read(block) for file in self.references]
             references = References.from_texts(*texts) if texts else None
             sources = self.sources.read(block)
-            corpus = Corpus.of(sources, rows, references, tokeniser=tokeniser, first=first)
+            corpus = Corpus.of(sources, rows, references, first=first).tokenised(tokeniser)
             return corpus, range(first, last + 1)
         records = next(iter(rows.values()))
         for file, others in zip(self.files, rows.values(), strict=True):
@@ -215,9 +215,8 @@ class CorpusFiles:
             [record["source"] for record in records],
             {name: [row["hypothesis"] for row in of] for name, of in rows.items()},
             References.from_lists(lists) if any(row is not None for row in lists) else None,
-            tokeniser=tokeniser,
             first=first,
-        )
+        ).tokenised(tokeniser)
         return corpus, [record.get("id", number) for number, record in enumerate(records, first)]
 
 
