@@ -234,4 +234,6 @@ def _rounded(
         codes = torch.where(better, nearest.to(torch.uint8), codes)
         scales = torch.where(better, scale, scales)
         least = torch.where(better, error, least)
+        if not least.any():  # the weights were rounded before, and no other scale is better
+            break
     return codes, scales, math.sqrt(float(least.sum()))
