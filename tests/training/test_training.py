@@ -18,7 +18,6 @@ from embedded import SAMPLE_FOLDER
 from safetensors.torch import load_file
 from training_files import arguments, trained, training_data
 
-from learnedgec.cli.train import _rows
 from learnedgec.data.catalog.ratings import load_ratings
 from learnedgec.errors import ConfigError, UnknownNameError
 from learnedgec.evaluators.evaluator import Evaluator, HeadConfig
@@ -358,5 +357,5 @@ def test_the_mean_of_seeds_that_were_trained_side_by_side(
     assert f"- Mean of the weights of `seed 2` ({digests[0][:12]}…), `seed 3` (" in card
     assert "- Seed: 2, 3\n" in card
     assert "seeds: 2" in (result.package / "training.yaml").read_text()
-    for row in _rows(result):
+    for row in result.table().rows:
         assert row["average"] == result.results[row["part"]]["fluency"]["pearson"]
