@@ -110,9 +110,7 @@ def test_words(reference: ScoreReference) -> None:
 
 def test_only_the_very_metric_has_a_reference(tiny_evaluator: Path) -> None:
     earlier = ("quality[joint-mpnet-3]", "preference[joint-mpnet-3]")
-    # The calibration of quality[open-mpnet] was for its score without a guard.
-    assert find_reference(bind_one("quality")) is None
-    for name in ("some", "preference", *earlier):
+    for name in ("some", "quality", "preference", *earlier):
         reference = find_reference(bind_one(name))
         assert reference is not None
         assert reference.benchmark == "gmeg:fce"
