@@ -50,6 +50,13 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
+# The options that name what is read.
+_INPUTS = (
+    *("src", "hyp", "ref", "gold", "table", "baseline"),
+    *("attack", "benchmark", "case", "compare", "counts"),
+)
+
+
 # -- options ---------------------------------------------------------------------------------------
 
 
@@ -93,17 +100,28 @@ def with_format(options: Namespace, formats: Sequence[str] = FORMATS) -> Namespa
                 f"({', '.join(formats)}); choose another name."
             )
     check_out(options.out)
-    for name in ("src", "hyp", "ref", "gold", "table", "baseline"):
-        paths = options.get(name) or []
-        for path in [paths] if isinstance(paths, str) else paths:
-            # As an input, - is standard input.
-            if options.out != "-" and Path(path).resolve() == Path(options.out).resolve():
-                raise InputError(
-                    f"--out {options.out} is an input of this command; choose another path."
-                )
+    _check_no_input(options)
     if options.get("plot"):
         check_plotting(options.plot)
     return options
+
+
+def _check_no_input(options: Namespace) -> None:
+    """Raise `InputError` if `--out` would replace a file that the command reads.
+
+    A file that does not exist yet is no input, and neither are `-` and devices.
+    """
+    out = Path(options.out).resolve()
+    if not out.is_file():
+        return
+    for name in _INPUTS:
+        value = options.get(name) or []
+        inputs = {Path(path).resolve() for path in ([value] if isinstance(value, str) else value)}
+        # A folder of outputs stands for its files.
+        if out in inputs or (name in ("hyp", "attack") and out.parent in inputs):
+            raise InputError(
+                f"--out {options.out} is an input of this command; choose another path."
+            )
 
 
 def check_out(path: str) -> None:
