@@ -300,7 +300,8 @@ def resample_blocks(size: int, resampling: Resampling = Resampling()) -> Iterato
 
 def count_blocks(size: int, resampling: Resampling) -> int:
     """Return the number of blocks that `resample_blocks` yields."""
-    return -(-resampling.resamples // _block_rows(size))
+    rows = 1 if resampling.documents else _block_rows(size)
+    return -(-resampling.resamples // rows)
 
 
 def _block_rows(size: int) -> int:

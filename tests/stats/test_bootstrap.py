@@ -10,6 +10,7 @@ from learnedgec import Resampling
 from learnedgec.errors import InputError
 from learnedgec.stats.resampling import (
     Bootstrap,
+    count_blocks,
     interval_of_share,
     interval_over_groups,
     interval_over_sentences,
@@ -104,6 +105,12 @@ def test_blocks_are_the_rows_of_all_resamples(monkeypatch: pytest.MonkeyPatch) -
     blocks = list(resample_blocks(7, Resampling(50, seed=3)))
     assert [len(block) for block in blocks] == [5] * 10
     assert (np.concatenate(blocks) == whole).all()
+
+
+def test_blocks_are_counted_before_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learnedgec.stats.resampling._DRAWS", 12)
+    for resampling in (Resampling(50), Resampling(50, documents=["a", "a", "b", "c"])):
+        assert count_blocks(4, resampling) == len(list(resample_blocks(4, resampling)))
 
 
 def test_nothing_to_divide_by_has_no_value() -> None:
