@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -356,35 +356,6 @@ def widened(level: float, *sizes: int) -> float:
     narrow = ((size - 1) / size**2).sum() / (1 / size).sum()
     reach = stdtrit(freedom, (1 + level) / 2) / np.sqrt(narrow)
     return float(1 - 2 * ndtr(-reach))
-
-
-def interval_over_groups(
-    statistic: Callable[[Indices], float],
-    groups: Sequence[Hashable],
-    resampling: Resampling = Resampling(),
-) -> tuple[float, float]:
-    """Return the interval of a statistic of rows that are dependent within groups.
-
-    Args:
-        statistic: function from row numbers, int (M,), to the number, or to NaN if it does not exist.
-        groups: the group of each row, such as its source.
-        resampling: the number of resamples, the level and the seed.
-
-    Returns:
-        The interval. It is too narrow with fewer than six groups (.87 for .95 with four), and NaN with fewer
-        than two.
-
-    Example:
-        >>> ratings = np.array([1.0, 2.0, 2.0, 5.0, 6.0, 6.0])
-        >>> low, high = interval_over_groups(lambda rows: ratings[rows].mean(), [0, 0, 1, 1, 2, 2])
-        >>> low, high
-        (1.5, 6.0)
-    """
-    count = len(set(groups))
-    if count < 2:
-        return float("nan"), float("nan")
-    values = [statistic(rows) for rows in resample_groups(groups, resampling)]
-    return interval(np.array(values, dtype=float), widened(resampling.level, count))
 
 
 def share_over_groups(

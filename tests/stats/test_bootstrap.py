@@ -12,7 +12,6 @@ from learnedgec.stats.resampling import (
     Bootstrap,
     count_blocks,
     interval_of_share,
-    interval_over_groups,
     interval_over_sentences,
     intervals_of_shares,
     means_and_intervals,
@@ -132,23 +131,7 @@ def test_resamples_of_groups_keep_the_rows_of_a_group_together() -> None:
         assert rows.count(0) + rows.count(1) + rows.count(3) == 3
 
 
-def test_interval_over_groups_holds_where_rows_of_a_group_are_alike() -> None:
-    random = np.random.default_rng(0)
-    groups = np.repeat(np.arange(13), 20).tolist()
-    held = {"groups": 0, "rows": 0}
-    for _ in range(200):
-        values = np.repeat(random.normal(size=13), 20) + random.normal(0, 0.5, 260)
-        for name, of in (("groups", groups), ("rows", list(range(260)))):
-            low, high = interval_over_groups(
-                lambda rows, values=values: values[rows].mean(), of, Resampling(100)
-            )
-            held[name] += low <= 0 <= high
-    assert held["groups"] >= 180
-    assert held["rows"] < 120
-
-
-def test_one_group_has_no_interval() -> None:
-    assert np.isnan(interval_over_groups(lambda rows: 1.0, ["a", "a"])).all()
+def test_one_case_has_the_whole_level() -> None:
     assert widened(0.95, 1) == 1.0
 
 
