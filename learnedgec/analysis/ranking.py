@@ -48,7 +48,7 @@ from learnedgec.stats.significance import (
 )
 from learnedgec.stats.skills import MODEL, rate_orders
 from learnedgec.table import Bold, Column, For, Row, Table, plain
-from learnedgec.types import Floats, Indices
+from learnedgec.types import Array, Floats, Indices
 
 if TYPE_CHECKING:
     import pandas
@@ -149,7 +149,7 @@ class SystemRanking:
     wins: Floats
     p: Floats
     p_adjusted: Floats
-    tests: npt.NDArray[np.str_]
+    tests: Array
     differing: Indices
     sentences: int
     resampling: Resampling

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Tables: TypeAlias = Rows | PathLike | Sequence[PathLike | Rows]
 
 
-class Settings(TypedDict, total=False):
+class FurtherKeys(TypedDict, total=False):
     """Further keys of a configuration: the groups `model`, `data`, `trainer`, …, and the run's own."""
 
     model: Mapping[str, Any]
@@ -68,7 +68,7 @@ def train(
     config: PathLike | None = None,
     progress: bool = True,
     notify: Callable[[str], None] | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[FurtherKeys],
 ) -> TrainingResult:
     """Train an evaluator on tables of human judgements, and return after its package is written.
 
@@ -165,7 +165,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
         UnknownNameError: an argument does not exist; the message says what has its meaning.
         ConfigError: a group is something else.
     """
-    arguments = [*inspect.signature(train).parameters, *Settings.__annotations__]
+    arguments = [*inspect.signature(train).parameters, *FurtherKeys.__annotations__]
     places = {
         key: f"{group}={{{key!r}: …}}"
         for group, kind in _GROUPS.items()
@@ -173,7 +173,7 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     }
     places |= {name: f"{name}=…" for name in arguments if name != "settings"}
     for name, value in settings.items():
-        if name not in Settings.__annotations__:
+        if name not in FurtherKeys.__annotations__:
             names = [OTHER_KEYS.get(name, name), *get_close_matches(name, places, n=1)]
             suggestion = next((places[other] for other in names if other in places), "")
             known = [argument for argument in arguments if argument != "settings"]
