@@ -83,7 +83,9 @@ def read_records(
         DataError: the hub has no such dataset or split, or cannot be reached.
     """
     columns = columns or {}
-    needed = [*flat(columns), *(name for name in required if name not in columns)]
+    lists = [[names] if isinstance(names, str) else names for names in columns.values()]
+    taken = [column for names in lists for column in names]
+    needed = [*taken, *(name for name in required if name not in columns)]
     if isinstance(table, str | os.PathLike):
         records = _records(table, needed, known)
     else:
@@ -92,7 +94,14 @@ def read_records(
         records = ((f"{kind}, row {number}", row) for number, row in rows)
     for place, record in records:
         check_required(place, record, needed)
-        yield place, renamed(record, columns)
+        cells = {
+            name: record[names] if isinstance(names, str) else [record[column] for column in names]
+            for name, names in columns.items()
+        }
+        others = {
+            name: cell for name, cell in record.items() if name not in taken and is_named(name)
+        }
+        yield place, others | cells
 
 
 def name_of(table: PathLike | Rows) -> str:
@@ -105,42 +114,18 @@ def name_of(table: PathLike | Rows) -> str:
     return os.fspath(table) if isinstance(table, str | os.PathLike) else type(table).__name__
 
 
-def renamed(record: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return a record, which must have all these columns, under our names of them.
-
-    Example:
-        >>> renamed({"learner": "He go .", "a": 1, "b": 2}, {"source": "learner", "fluency": ["a", "b"]})
-        {'source': 'He go .', 'fluency': [1, 2]}
-    """
-    cells: dict[str, Any] = {
-        name: record[names] if isinstance(names, str) else [record[column] for column in names]
-        for name, names in columns.items()
-    }
-    taken = set(flat(columns))
-    others = {name: value for name, value in record.items() if name not in taken and is_named(name)}
-    return others | cells
-
-
-def flat(columns: Columns) -> list[str]:
-    """Return the file's names of all columns that are named."""
-    lists = ([names] if isinstance(names, str) else names for names in columns.values())
-    return [column for names in lists for column in names]
-
-
 def _records(
     path: PathLike, required: Sequence[str], known: Sequence[str] | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (`file:line`, column -> value) of each record of a file or a dataset; see `read_records`."""
+    """Return (`file:line`, column -> value) of each record of a file or a dataset; see `read_records`."""
     name = os.fspath(path)
     if name == "-" or suffix(path) == ".jsonl":
-        lines = enumerate(iterate_jsonl(path), 1)
-        yield from ((f"{name}:{line}", record) for line, record in lines)
-    elif has_objects(path):
+        return ((f"{name}:{line}", record) for line, record in enumerate(iterate_jsonl(path), 1))
+    if has_objects(path):
         table = (_parquet_table if suffix(path) == ".parquet" else _dataset)(name)
         check_columns(name, table.column_names, required, known)
-        yield from ((f"{name}:{row}", record) for row, record in enumerate(table, 1))
-    else:
-        yield from read_table(path, required=required, known=known)
+        return ((f"{name}:{row}", record) for row, record in enumerate(table, 1))
+    return read_table(path, required=required, known=known)
 
 
 def _parquet_table(name: str) -> datasets.Dataset:

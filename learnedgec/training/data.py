@@ -53,7 +53,7 @@ from learnedgec.training.examples import (
 )
 from learnedgec.training.objectives import Objective
 from learnedgec.training.pairs import PairFile, PairSource, RankedPair
-from learnedgec.training.pairs.judged import iterate_rated
+from learnedgec.training.pairs.judged import grouped_ratings
 
 # The number of training examples that are searched for text that is not tokenised.
 _SAMPLE = 1000
@@ -205,7 +205,7 @@ class TrainingData(lightning.LightningDataModule):
         rated = {}
         for name in [*self.ratings, *self.auxiliary]:
             # In datasets of the catalog, 0 says that a rater could not judge.
-            ratings = self.tables.get(name) or iterate_rated(name, self.rating_columns)
+            ratings = self.tables.get(name) or grouped_ratings(name, self.rating_columns)
             examples = rating_examples(ratings, zeros=name not in RATINGS)
             rated[name] = self._stored(examples, name)
         cases = {

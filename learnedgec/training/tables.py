@@ -22,7 +22,7 @@ from learnedgec.runtime.files import PathLike, key_of
 from learnedgec.table import plain
 from learnedgec.training import fit
 from learnedgec.training.data import DataSettings, divided_columns
-from learnedgec.training.pairs.judged import iterate_rated, read_ranked_pairs
+from learnedgec.training.pairs.judged import grouped_ratings, read_ranked_pairs
 from learnedgec.training.run import TrainingResult
 from learnedgec.training.settings import settings_of
 from learnedgec.training.start import ModelSettings
@@ -131,7 +131,7 @@ def train(
     read = settings_of(_plain(given), config)
     judged, rated = divided_columns(read.values.data.columns or {})
     rows: dict[str, Sequence[Any]] = {
-        name: list(iterate_rated(table, rated))
+        name: list(grouped_ratings(table, rated))
         if name in data.get("ratings", ())
         else read_ranked_pairs(table, judged)
         for name, table in tables.items()

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from learnedgec import Runtime
 from learnedgec.data.catalog.cases import Pair, load_cases
 from learnedgec.evaluators.evaluator import Evaluator
-from learnedgec.training.pairs.judged import iterate_rated
+from learnedgec.training.pairs.judged import grouped_ratings
 from learnedgec.types import Indices
 
 _SOURCES, _SUMS, _HALVES = 400, 4000, 60
@@ -39,7 +39,7 @@ def main() -> None:
     config = evaluator.model.config
     heads = [head for head in config.heads if config.heads[head]["reads"] != "tokens"]
     by_source = defaultdict(list)
-    for rating in iterate_rated("gmeg:fce"):
+    for rating in grouped_ratings("gmeg:fce"):
         by_source[rating.source].append((rating.hypothesis, rating.values["quality"]))
     chosen = sorted(by_source)
     random.Random(0).shuffle(chosen)

@@ -24,7 +24,7 @@ from learnedgec.data.records import Columns
 from learnedgec.errors import ConfigError, FormatError, InputError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.training.pairs import RankedPair, RankingPairs, read_ranked_pairs
-from learnedgec.training.pairs.judged import RatedPairs, iterate_rated
+from learnedgec.training.pairs.judged import RatedPairs, grouped_ratings
 
 OUTPUTS = {"source": "src", "outputs": ["a", "b", "c"]}
 
@@ -230,14 +230,14 @@ def test_weights_are_those_of_the_sum() -> None:
 @pytest.mark.realdata
 def test_outputs_of_a_rated_benchmark_are_ratings(mirror: Path) -> None:
     benchmark = load_benchmark("gmeg:fce")
-    rows = list(iterate_rated("gmeg:fce"))
+    rows = list(grouped_ratings("gmeg:fce"))
     assert len(rows) == sum(np.isfinite(r).sum() for r in benchmark.ratings["quality"].values())
     by_text = {(row.system, row.source): row.values["quality"] for row in rows}
     for system in benchmark.systems:
         expected = benchmark.ratings["quality"][system][0]
         assert by_text[system, benchmark.sources[0]] == pytest.approx(expected)
     with pytest.raises(ConfigError, match="the benchmark seeda-s has no ratings"):
-        list(iterate_rated("seeda-s"))
+        list(grouped_ratings("seeda-s"))
     pairs = made(["gmeg:fce"], 12.0)
     assert len(pairs) == 2502
     assert any(pair.worse == pair.source for pair in pairs)

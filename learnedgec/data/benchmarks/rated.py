@@ -14,7 +14,7 @@ from learnedgec.data.benchmarks.base import Benchmark, rating_means
 from learnedgec.data.catalog.files import dataset_file
 from learnedgec.data.catalog.outputs import JudgementRow, Ranking, load_outputs
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.ratings import Rating, load_ratings, read_rows
+from learnedgec.data.catalog.ratings import Rating, load_ratings, read_ratings
 from learnedgec.data.records import Columns, Rows, read_records
 from learnedgec.data.tables import read_table
 from learnedgec.errors import InputError
@@ -94,8 +94,7 @@ def of_table(table: str | Rows, columns: Columns | None = None) -> Benchmark:
             f"{name}: pairs of a better and a worse text do not say which systems wrote them; a row for each "
             "output, with system and rank, or columns of outputs and one for the best were expected."
         )
-    rows = read_rows(table, columns, ("source", "hypothesis", "system"))
-    return of_ratings(name, rows, several=True)
+    return of_ratings(name, read_ratings(table, columns, as_outputs=True), several=True)
 
 
 def _of_judgements(name: str, rows: Iterable[JudgementRow], columns: Columns) -> Benchmark:

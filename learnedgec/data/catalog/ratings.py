@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -49,8 +49,10 @@ class Rating:
     raters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def read_ratings(table: PathLike | Rows, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of a table, of a dataset on the hub, or of a folder in the layout of a benchmark.
+def read_ratings(
+    table: PathLike | Rows, columns: Columns | None = None, *, as_outputs: bool = False
+) -> Iterator[Rating]:
+    """Yield the ratings of a dataset, a file, a folder or a table in memory.
 
     Ratings are read one by one, so a file need not fit into memory.
 
@@ -65,26 +67,35 @@ def read_ratings(table: PathLike | Rows, columns: Columns | None = None) -> Iter
     0), `system` (`NAME`, or `source` for the source itself) and one per dimension.
 
     Args:
-        table: the file, the dataset, the folder, or a table in memory.
+        table: a dataset of the catalog (`load_ratings`), a file, a folder, or a table in memory.
         columns: our name of a column -> its name in the table. If it names a dimension, only the dimensions
             that it names are read; several columns of one dimension are the ratings of its raters.
+        as_outputs: whether the rows are the outputs of a benchmark: they must have the columns `source` and
+            `system`, and rows whose cells are all empty are not left out.
 
     Raises:
+        UnknownNameError: neither a dataset nor an existing path.
         FormatError: a line cannot be used, and the message names it; a column numbers the rows instead of
             rating them; or no row has a rating.
     """
-    ratings: Iterator[Rating] = read_rows(table, columns)
-    if (
-        isinstance(table, str | os.PathLike)
-        and Path(table).is_dir()
-        and not is_saved_dataset(table)
-    ):
+    if table in RATINGS:
+        yield from RATINGS.load(str(table))
+        return
+    if isinstance(table, str | os.PathLike):
+        (table,) = RATINGS.expand(os.fspath(table))
+    columns, counts, is_rated = columns or {}, RowCounts(), False
+    if isinstance(table, str) and Path(table).is_dir() and not is_saved_dataset(table):
         ratings = _read_folder(Path(table))
-    is_rated = False
+    else:
+        required = ("source", "hypothesis", "system") if as_outputs else ("hypothesis",)
+        records = read_records(table, required, columns)
+        ratings = (_rating_of(record, place, columns) for place, record in records)
     for rating in ratings:
-        if rating.values:
-            is_rated = True
+        counts.add(rating.values)
+        if rating.values or as_outputs:
+            is_rated |= bool(rating.values)
             yield rating
+    counts.check(name_of(table))
     if not is_rated:
         raise FormatError(f"{name_of(table)}: no row has a rating; numbers were expected.")
 
@@ -134,44 +145,7 @@ def load_ratings(name: str, columns: Columns | None = None) -> list[Rating]:
         >>> load_ratings("sample")[0].values
         {'grammaticality': 2.0, 'fluency': 2.0, 'meaning': 4.0}
     """
-    return list(iterate_ratings(name, columns))
-
-
-def iterate_ratings(name: str, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of `load_ratings`, reading a file's one by one as `read_ratings` does.
-
-    Args:
-        name: as for `load_ratings`.
-        columns: as for `read_ratings`.
-    """
-    if name in RATINGS:
-        yield from RATINGS.load(name)
-    else:
-        (path,) = RATINGS.expand(name)
-        yield from read_ratings(path, columns)
-
-
-def read_rows(
-    table: PathLike | Rows,
-    columns: Columns | None = None,
-    required: Sequence[str] = ("hypothesis",),
-) -> Iterator[Rating]:
-    """Yield the rating of each row of a table; a row without numbers gives a rating without values.
-
-    Args:
-        table: a file, a dataset or a table in memory; see `read_records`.
-        columns: as for `read_ratings`.
-        required: our names of the columns that the table must have.
-
-    Raises:
-        FormatError: a cell cannot be used, or a column numbers the rows instead of rating them.
-    """
-    counts = RowCounts()
-    for place, record in read_records(table, required, columns):
-        rating = _rating_of(record, place, columns or {})
-        counts.add(rating.values)
-        yield rating
-    counts.check(name_of(table))
+    return list(read_ratings(name, columns))
 
 
 def _rating_of(record: Mapping[str, Any], place: str, columns: Columns) -> Rating:

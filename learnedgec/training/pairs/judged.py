@@ -23,7 +23,7 @@ from learnedgec.data.catalog.outputs import (
     load_rankings,
 )
 from learnedgec.data.catalog.parallel import load_parallel
-from learnedgec.data.catalog.ratings import RATINGS, Rating, iterate_ratings, read_ratings
+from learnedgec.data.catalog.ratings import RATINGS, Rating, read_ratings
 from learnedgec.data.records import Columns, Rows, name_of, read_records
 from learnedgec.data.tables import number_in
 from learnedgec.errors import ConfigError, FormatError, InputWarning, warn_of_inputs
@@ -177,7 +177,7 @@ class RatedPairs(PairSource):
 
     def _pairs(self, name: str) -> Iterator[RankedPair]:
         """Yield the pairs of one dataset."""
-        ratings = list(iterate_rated(name, self.columns))
+        ratings = list(grouped_ratings(name, self.columns))
         weights = self._weights(name, ratings)
         # source -> output -> its ratings
         outputs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -258,11 +258,11 @@ class RankingPairs(PairSource):
         return draw_balanced(pairs, self.balance, self.number, self.seed)
 
 
-def iterate_rated(name: str | Rows, columns: Columns | None = None) -> Iterator[Rating]:
-    """Yield the ratings of a rated dataset, a file, a table in memory, or a benchmark's outputs.
+def grouped_ratings(table: str | Rows, columns: Columns | None = None) -> Iterator[Rating]:
+    """Yield the ratings of a table, each with the group that a split keeps together.
 
     Args:
-        name: as for `load_ratings`, or a rated benchmark (`load_benchmark`), or a table in memory.
+        table: as for `read_ratings`, or a rated benchmark (`load_benchmark`).
         columns: our name of a column -> its name in a file (`read_ratings`).
 
     Raises:
@@ -271,22 +271,24 @@ def iterate_rated(name: str | Rows, columns: Columns | None = None) -> Iterator[
             outputs of one source.
     """
     if (
-        not isinstance(name, str)
-        or name in RATINGS
-        or not (name.partition(":")[0] in REGISTRY or name.endswith((":dev", ":test")))
+        isinstance(table, str)
+        and table not in RATINGS
+        and (table.partition(":")[0] in REGISTRY or table.endswith((":dev", ":test")))
     ):
-        ratings = (
-            iterate_ratings(name, columns) if isinstance(name, str) else read_ratings(name, columns)
-        )
-        for rating in ratings:
-            if not rating.group:
-                raise FormatError(
-                    f"{name_of(name)}: {rating.hypothesis[:60]!r} has no source, so outputs of one source "
-                    "could be in the training and in the test part; give the column 'source' (data.columns "
-                    "says what it is called), or 'group', a text that outputs of one source share."
-                )
-            yield rating
+        yield from _benchmark_ratings(table)
         return
+    for rating in read_ratings(table, columns):
+        if not rating.group:
+            raise FormatError(
+                f"{name_of(table)}: {rating.hypothesis[:60]!r} has no source, so outputs of one source "
+                "could be in the training and in the test part; give the column 'source' (data.columns "
+                "says what it is called), or 'group', a text that outputs of one source share."
+            )
+        yield rating
+
+
+def _benchmark_ratings(name: str) -> Iterator[Rating]:
+    """Yield the ratings of a benchmark's outputs, source by source."""
     benchmark = load_benchmark(name)
     if not benchmark.ratings:
         raise ConfigError(
