@@ -18,10 +18,8 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval, PositiveInt
 from learnedgec.cli.output import add_output_flags, first_time, notice
 from learnedgec.data.configuration import (
     check_arguments,
-    unknown_argument,
-    unknown_key,
+    explained,
     with_configurations,
-    wrong_value,
 )
 from learnedgec.edits.annotator import describe_annotator
 from learnedgec.errors import ConfigError, InputError
@@ -81,11 +79,7 @@ class _Parser(ArgumentParser):
             check_arguments(args, self)
             return super().parse_args(with_configurations(args), **options)
         except ArgumentError as error:
-            if unknown := unknown_key(str(error), self) or unknown_argument(str(error), self):
-                raise unknown from None
-            if sentence := wrong_value(str(error)):
-                raise ConfigError(sentence) from None
-            raise
+            raise explained(error, self) or error from None
         except (ValueError, OverflowError, RecursionError) as error:
             raise ConfigError(f"an option cannot be read ({error}).") from None
 

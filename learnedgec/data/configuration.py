@@ -1,13 +1,17 @@
-"""Included configurations by name, such as `some-mini`, and the parser's messages about wrong values."""
+"""Included configurations by name, such as `some-mini`, and what users understand of the parser's errors."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import itertools
+import pkgutil
 import re
+from argparse import ArgumentError
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 from jsonargparse import ArgumentParser
@@ -15,6 +19,7 @@ from jsonargparse import ArgumentParser
 from learnedgec.data.text import read_text
 from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
 from learnedgec.runtime.files import included_folder, local_path
+from learnedgec.runtime.plugins import Registry
 
 
 def configurations() -> dict[str, Path]:
@@ -72,76 +77,6 @@ def _configuration(value: str) -> str:
         candidates = [name for name in included if "/" not in name or "/" in value]
         raise UnknownNameError("file or configuration", value, candidates)
     return str(included[value])
-
-
-# Words for the types in the parser's messages; the last four occur in training configurations.
-_TYPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "str": "a text",
-    "list": "a list such as [FIRST, SECOND]",
-    "tuple": "a list such as [FIRST, SECOND]",
-    "dict": "a mapping such as {KEY: VALUE}",
-    "subclass": "a mapping such as {KEY: VALUE}",
-    "dot": "the name of a class or {KEY: VALUE}",
-    "PositiveInt": "a whole number of at least 1",
-    "NonNegativeInt": "a whole number of at least 0",
-    "NonNegativeFloat": "a number of at least 0",
-    "OpenUnitInterval": "a number between 0 and 1",
-    "ClosedUnitInterval": "a number from 0 to 1",
-    "Share": "a number of at least 0 and below 1",
-    "Factor": "a number above 0 and at most 1",
-    "Tokens": "a whole number of at least 3",
-    "PairFileName": "a list of files such as [pairs.jsonl]",
-}
-
-_TYPE = re.compile(
-    r"(?:Expected a typing\.Literal\[|not among choices \()(.+)[\])]|"
-    r"(?:Expected a (?:<class ')?|Not of type |Not a valid )(\w+)"
-)
-
-
-def wrong_value(message: str) -> str | None:
-    r"""Return a sentence for a parser's message about a value of another type; `None` for other messages.
-
-    Example:
-        >>> wrong_value('Parser key "jobs": Expected a <class \'int\'>. Got value: two')
-        "jobs is 'two'; a whole number was expected."
-        >>> wrong_value('Parser key "bits": Expected a typing.Literal[16, 4]. Got value: 3')
-        "bits is '3'; one of 16, 4 was expected."
-        >>> wrong_value('Parser key "seed": Not of type PositiveInt: 0 does not conform to restriction v>0')
-        "seed is '0'; a whole number of at least 1 was expected."
-        >>> wrong_value('Parser key "level": 7 not among choices (1, 2)')
-        "level is '7'; one of 1, 2 was expected."
-        >>> wrong_value('Parser key "data": Unable to load config "a.csv"')
-        "data is 'a.csv'; keys were expected, as in --data.KEY VALUE, or a YAML file of them."
-    """
-    unread = r"""Parser key "([\w.]+)": Unable to load config ["'](.*?)["']"""
-    if group := re.search(unread, message):
-        key, file = group.groups()
-        return f"{key} is {file!r}; keys were expected, as in --{key}.KEY VALUE, or a YAML file of them."
-    _, *parts = re.split(r'Parser key "([\w.]+)"(?: element \d+)?:\s*', message)
-    if not parts:
-        return None
-    reasons = parts[-1]
-    if reasons.startswith("Not of type"):
-        reasons = reasons.splitlines()[0]
-        given = re.search(r"'(.*)'|(\S+) does not conform", reasons)
-    elif " not among " in reasons:
-        given = re.match(r"'(.*)' not|(\S+) not", reasons)
-    elif given := re.search(r"(?:Got|Given) value: (.*)", reasons):
-        # The text before the value explains why the value has none of the allowed types.
-        reasons = reasons[: given.start()]
-    kinds = [
-        f"one of {choices}" if choices else _TYPES.get(kind)
-        for choices, kind in _TYPE.findall(reasons)
-    ]
-    expected = " or ".join(dict.fromkeys(filter(None, kinds)))
-    if not expected:
-        return None
-    value = f" is {next(filter(None, given.groups()), '')[:200]!r};" if given else ":"
-    return f"{': '.join(parts[::2])}{value} {expected} was expected."
 
 
 # The names that other tools give to these options.
@@ -237,21 +172,6 @@ def check_help(arguments: Sequence[str], known: Container[str] = ()) -> None:
             )
 
 
-def unknown_argument(message: str, parser: ArgumentParser) -> LearnedgecError | None:
-    """Return the error for a parser's message about arguments that it lacks; `None` for other messages."""
-    prefix, _, listed = message.partition("unrecognized arguments: ")
-    if prefix or not listed:
-        return None
-    words = listed.split()
-    flags = [word for word in words if word.startswith("-")]
-    if flags:
-        return _unknown_option(flags[0], parser)
-    known = parser._option_string_actions
-    one = "--hyp" in known and known["--hyp"].nargs is None
-    advice = "name one file of outputs with --hyp" if one else _advice(known)
-    return ConfigError(f"{words[0]} belongs to no option; {advice}.")
-
-
 def _advice(known: Container[str]) -> str:
     """Return which of a command's options to use for a word that was given without an option."""
     return next((text for name, text in _ADVICE.items() if name in known), "leave it out")
@@ -274,7 +194,30 @@ def _unknown_option(flag: str, parser: ArgumentParser) -> LearnedgecError:
     )
 
 
-def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None:
+# -- errors of the parser --------------------------------------------------------------------------
+# jsonargparse says only in the text of an error which key, value and type it is about.
+
+
+def explained(
+    error: ArgumentError, parser: ArgumentParser, classes: Mapping[str, Registry[Any]] | None = None
+) -> LearnedgecError | None:
+    """Return what users understand in place of a parser's error; `None` if the error is clear by itself.
+
+    Args:
+        error: the error.
+        parser: the parser that raised it.
+        classes: key -> the classes that its values name.
+    """
+    message = str(error)
+    return (
+        _unknown_key(message, parser)
+        or _unknown_argument(message, parser)
+        or _wrong_class(message, classes or {})
+        or _wrong_value(message)
+    )
+
+
+def _unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None:
     """Return the error for a parser's message about a key that it does not have; `None` for other messages.
 
     A mistyped flag has another message.
@@ -288,3 +231,123 @@ def unknown_key(message: str, parser: ArgumentParser) -> UnknownNameError | None
     suggestion = OTHER_KEYS.get(key, "") if OTHER_KEYS.get(key) in known else ""
     kind = f"key of {group}" if group else "key"
     return UnknownNameError(kind, key, known, suggestion=suggestion)
+
+
+def _unknown_argument(message: str, parser: ArgumentParser) -> LearnedgecError | None:
+    """Return the error for a parser's message about arguments that it lacks; `None` for other messages."""
+    prefix, _, listed = message.partition("unrecognized arguments: ")
+    if prefix or not listed:
+        return None
+    words = listed.split()
+    flags = [word for word in words if word.startswith("-")]
+    if flags:
+        return _unknown_option(flags[0], parser)
+    known = parser._option_string_actions
+    one = "--hyp" in known and known["--hyp"].nargs is None
+    advice = "name one file of outputs with --hyp" if one else _advice(known)
+    return ConfigError(f"{words[0]} belongs to no option; {advice}.")
+
+
+# The parser's message about an option that a class requires or does not have.
+_CLASS_OPTION = re.compile(
+    r"given class_path '([\w.]+)':\s+"
+    r"(?:the following arguments are required: (.+)|Option '([^'.]+).*' is not accepted)"
+)
+
+
+def _wrong_class(message: str, classes: Mapping[str, Registry[Any]]) -> LearnedgecError | None:
+    """Return the error for a parser's message about a class or its options; `None` for other messages.
+
+    Raises:
+        UnknownNameError: no class has the name.
+    """
+    keys = re.findall(r'Parser key "([\w.]+)":', message)
+    if not keys:
+        return None
+    named = classes.get(keys[0])
+    if named is not None:
+        for name in re.findall(r"'class_path': '(\w+)'", message):
+            named.find(name)
+    option = _CLASS_OPTION.search(message)
+    if option is None:
+        return None
+    path, missing, unknown = option.groups()
+    page = f"{keys[0]}.help" + (f" {path.rpartition('.')[2]}" if named else "")
+    hint = f"`learnedgec train --{page}` lists the options."
+    key = ".".join(keys)
+    if missing:
+        return ConfigError(f"{key}: {missing} is missing; {hint}")
+    known = inspect.signature(pkgutil.resolve_name(path)).parameters
+    return UnknownNameError(f"key of {key}", unknown, known, hint=hint)
+
+
+# Words for the types in the parser's messages; the last four occur in training configurations.
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "list": "a list such as [FIRST, SECOND]",
+    "tuple": "a list such as [FIRST, SECOND]",
+    "dict": "a mapping such as {KEY: VALUE}",
+    "subclass": "a mapping such as {KEY: VALUE}",
+    "dot": "a mapping such as {fluency: {input: hypothesis or pair}}",
+    "PositiveInt": "a whole number of at least 1",
+    "NonNegativeInt": "a whole number of at least 0",
+    "NonNegativeFloat": "a number of at least 0",
+    "OpenUnitInterval": "a number between 0 and 1",
+    "ClosedUnitInterval": "a number from 0 to 1",
+    "Share": "a number of at least 0 and below 1",
+    "Factor": "a number above 0 and at most 1",
+    "Tokens": "a whole number of at least 3",
+    "PairFileName": "a list of files such as [pairs.jsonl]",
+}
+
+_TYPE = re.compile(
+    r"(?:Expected a typing\.Literal\[|not among choices \()(.+)[\])]|"
+    r"(?:Expected a (?:<class ')?|Not of type |Not a valid )(\w+)"
+)
+
+
+def _wrong_value(message: str) -> ConfigError | None:
+    r"""Return the error for a parser's message about a value of another type; `None` for other messages.
+
+    Example:
+        >>> str(_wrong_value('Parser key "jobs": Expected a <class \'int\'>. Got value: two'))
+        "jobs is 'two'; a whole number was expected."
+        >>> str(_wrong_value('Parser key "bits": Expected a typing.Literal[16, 4]. Got value: 3'))
+        "bits is '3'; one of 16, 4 was expected."
+        >>> str(_wrong_value('Parser key "seed": Not of type PositiveInt: 0 does not conform to v>0'))
+        "seed is '0'; a whole number of at least 1 was expected."
+        >>> str(_wrong_value('Parser key "level": 7 not among choices (1, 2)'))
+        "level is '7'; one of 1, 2 was expected."
+        >>> str(_wrong_value('Parser key "data": Unable to load config "a.csv"'))
+        "data is 'a.csv'; keys were expected, as in --data.KEY VALUE, or a YAML file of them."
+    """
+    unread = r"""Parser key "([\w.]+)": Unable to load config ["'](.*?)["']"""
+    if group := re.search(unread, message):
+        key, file = group.groups()
+        return ConfigError(
+            f"{key} is {file!r}; keys were expected, as in --{key}.KEY VALUE, or a YAML file of them."
+        )
+    _, *parts = re.split(r'Parser key "([\w.]+)"(?: element \d+)?:\s*', message)
+    if not parts:
+        return None
+    reasons = parts[-1]
+    if reasons.startswith("Not of type"):
+        reasons = reasons.splitlines()[0]
+        given = re.search(r"'(.*)'|(\S+) does not conform", reasons)
+    elif " not among " in reasons:
+        given = re.match(r"'(.*)' not|(\S+) not", reasons)
+    elif given := re.search(r"(?:Got|Given) value: (.*)", reasons):
+        # The text before the value explains why the value has none of the allowed types.
+        reasons = reasons[: given.start()]
+    kinds = [
+        f"one of {choices}" if choices else _TYPES.get(kind)
+        for choices, kind in _TYPE.findall(reasons)
+    ]
+    expected = " or ".join(dict.fromkeys(filter(None, kinds)))
+    if not expected:
+        return None
+    value = f" is {next(filter(None, given.groups()), '')[:200]!r};" if given else ":"
+    return ConfigError(f"{': '.join(parts[::2])}{value} {expected} was expected.")

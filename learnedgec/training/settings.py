@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
-import re
 from argparse import SUPPRESS, ArgumentError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,13 +23,11 @@ from pytorch_lightning.cli import LightningArgumentParser
 from learnedgec.data.catalog.ratings import Rating
 from learnedgec.data.configuration import (
     check_arguments,
-    unknown_argument,
-    unknown_key,
+    explained,
     with_configurations,
-    wrong_value,
 )
 from learnedgec.data.text import read_text, write_text
-from learnedgec.errors import ConfigError, LearnedgecError, UnknownNameError
+from learnedgec.errors import ConfigError, LearnedgecError
 from learnedgec.evaluators.precision import Bits
 from learnedgec.runtime.files import PathLike, local_path
 from learnedgec.runtime.plugins import see_current_folder
@@ -231,48 +226,9 @@ def _clear_errors(parser: LightningArgumentParser) -> Iterator[None]:
     try:
         yield
     except ArgumentError as error:
-        _explain(str(error), parser)
-        raise
+        raise explained(error, parser, {"data.pairs": REGISTRY}) or error from None
     except (ValueError, OverflowError, RecursionError, MisconfigurationException) as error:
         raise _cause(error) from None
-
-
-# The parser's message about an option that a class (of pairs, or of heads) requires or does not have.
-_CLASS_OPTION = re.compile(
-    r"given class_path '([\w.]+)':\s+"
-    r"(?:the following arguments are required: (.+)|Option '([^'.]+).*' is not accepted)"
-)
-
-
-def _explain(message: str, parser: LightningArgumentParser) -> None:
-    """Raise a clearer error if the parser's message, which lists every type, is about a common mistake.
-
-    Raises:
-        UnknownNameError: no pair source or key has the name that was given.
-        ConfigError: a key has a value of another type or out of range.
-    """
-    if error := unknown_key(message, parser) or unknown_argument(message, parser):
-        raise error from None
-    keys = re.findall(r'Parser key "([\w.]+)":', message)
-    key = ".".join(keys)
-    for name in re.findall(r"'class_path': '(\w+)'", message) if keys[:1] == ["data.pairs"] else ():
-        REGISTRY.find(name)
-    if keys and (option := _CLASS_OPTION.search(message)):
-        path, missing, unknown = option.groups()
-        kind = path.rpartition(".")[2]
-        page = f"{keys[0]}.help" + ("" if kind == "HeadOptions" else f" {kind}")
-        hint = f"`learnedgec train --{page}` lists the options."
-        if missing:
-            raise ConfigError(f"{key}: {missing} is missing; {hint}")
-        known = inspect.signature(pkgutil.resolve_name(path)).parameters
-        raise UnknownNameError(f"key of {key}", unknown, known, hint=hint)
-    if sentence := wrong_value(message):
-        if sentence.startswith("model.heads: the name of a class"):
-            sentence = (
-                "model.heads: a head is followed by its options, such as {fluency: {input: hypothesis}}, "
-                "whose input is hypothesis or pair."
-            )
-        raise ConfigError(sentence)
 
 
 def _cause(error: BaseException) -> LearnedgecError:
