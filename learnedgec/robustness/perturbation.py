@@ -80,7 +80,6 @@ def perturb(
     changes: Changes = Changes(),
     *,
     encoder: str | None = None,
-    runtime: Runtime = Runtime(),
 ) -> list[Case]:
     """Return a case for each sentence: itself, and variants with one word of the context changed.
 
@@ -91,7 +90,6 @@ def perturb(
         encoder: a masked language model, with its head, by whose words any word outside errors is changed, as
             Zhang et al. (2023) did; by default, nouns, adjectives and adverbs are changed by words of the
             corpus.
-        runtime: how to run it.
 
     Returns:
         N cases, in order. Variants differ from each other and from the original; runs of spaces
@@ -113,7 +111,7 @@ def perturb(
     if encoder is None:
         plans = _plans_from_corpus(sources, targets, changes)
     else:
-        plans = _random_changes(sources, targets, changes, encoder, runtime)
+        plans = _random_changes(sources, targets, changes, encoder)
     cases = []
     for source, target, plan in zip(sources, targets, plans, strict=True):
         pairs = [Pair(" ".join(source.split()), " ".join(target.split()))]
@@ -354,7 +352,6 @@ def _random_changes(
     targets: Texts,
     changes: Changes,
     encoder: str,
-    runtime: Runtime,
 ) -> list[list[tuple[Site, str]]]:
     """Return the places to change in each sentence, each with its new word, `""` for a deletion.
 
@@ -375,7 +372,7 @@ def _random_changes(
         for source, target, random in zip(sources, targets, generators, strict=True)
     ]
     places = [site for plan in plans for site in plan if site.action == "substitute"]
-    probable = iter(_probable_words(encoder, places, words, runtime))
+    probable = iter(_probable_words(encoder, places, words))
     chosen: list[list[tuple[Site, str]]] = []
     for plan, random in zip(plans, generators, strict=True):
         chosen.append([])
@@ -418,15 +415,14 @@ def _whole_words(tokenizer: Any) -> dict[int, str]:
     }
 
 
-def _probable_words(
-    encoder: str, sites: Sequence[Site], words: dict[int, str], runtime: Runtime
-) -> Iterator[str]:
+def _probable_words(encoder: str, sites: Sequence[Site], words: dict[int, str]) -> Iterator[str]:
     """Yield the most probable new word at each place of the correction."""
     import torch
 
     from learnedgec.evaluators.inference import Batch, KnownRows, model_inputs, run
     from learnedgec.evaluators.loading import load_model, load_tokenizer
 
+    runtime = Runtime()
     model: Any = load_model(encoder, runtime, "AutoModelForMaskedLM")
     tokenizer = load_tokenizer(encoder)
     numbers = torch.tensor(list(words))

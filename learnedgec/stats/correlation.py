@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from learnedgec.stats.resampling import Resampling, quotient
+from learnedgec.stats.resampling import Resampling, block_rows, quotient
 from learnedgec.types import Floats, Indices
 
 Correlation = Literal["pearson", "spearman", "kendall", "pairwise-accuracy"]
@@ -202,14 +202,17 @@ def one_sided_p_values(differences: Floats, resampling: Resampling = Resampling(
     Returns:
         float64 (P,).
     """
-    random = np.random.default_rng(resampling.seed)
-    signs = random.integers(0, 2, (resampling.resamples, len(differences))) * 2.0 - 1.0
-    sums = signs @ differences
+    random, count = np.random.default_rng(resampling.seed), resampling.resamples
     observed = differences.sum(axis=0)
     slack = 1e-9 * np.abs(differences).sum(axis=0)
-    above = (sums > observed + slack).mean(axis=0)
-    equal = (np.abs(sums - observed) <= slack).mean(axis=0)
-    values: Floats = above + equal / 2
+    above, equal = np.zeros((2, len(observed)))
+    rows = block_rows(max(differences.shape))
+    for start in range(0, count, rows):
+        signs = random.integers(0, 2, (min(rows, count - start), len(differences))) * 2.0 - 1.0
+        sums = signs @ differences
+        above += (sums > observed + slack).sum(axis=0)
+        equal += (np.abs(sums - observed) <= slack).sum(axis=0)
+    values: Floats = above / count + equal / count / 2
     return values
 
 

@@ -292,7 +292,7 @@ def resample_blocks(size: int, resampling: Resampling = Resampling()) -> Iterato
         yield from (row[None] for row in resample_groups(units, replace(resampling, documents=())))
         return
     random = np.random.default_rng(resampling.seed)
-    rows = _block_rows(size)
+    rows = block_rows(size)
     for start in range(0, resampling.resamples, rows):
         shape = min(rows, resampling.resamples - start), size
         yield random.integers(0, size, shape, dtype=np.intp)
@@ -300,11 +300,12 @@ def resample_blocks(size: int, resampling: Resampling = Resampling()) -> Iterato
 
 def count_blocks(size: int, resampling: Resampling) -> int:
     """Return the number of blocks that `resample_blocks` yields."""
-    rows = 1 if resampling.documents else _block_rows(size)
+    rows = 1 if resampling.documents else block_rows(size)
     return -(-resampling.resamples // rows)
 
 
-def _block_rows(size: int) -> int:
+def block_rows(size: int) -> int:
+    """Return how many resamples of so many sentences are held at a time."""
     return max(_DRAWS // max(size, 1), 1)
 
 
@@ -358,10 +359,8 @@ def widened(level: float, *sizes: int) -> float:
     return float(1 - 2 * ndtr(-reach))
 
 
-def share_over_groups(
-    hits: Floats, groups: Sequence[Hashable], resampling: Resampling = Resampling()
-) -> tuple[float, float]:
-    """Return the interval of a share of rows that are dependent within groups, from 0 to 1.
+def share_over_groups(hits: Floats, groups: Sequence[Hashable]) -> tuple[float, float]:
+    """Return the 95 % interval of a share of rows that are dependent within groups, from 0 to 1.
 
     It is Wilson's interval with the effective number of rows, which is the number of independent rows whose
     share would vary as much as the share varies between resamples of the groups. If the share does not vary,
@@ -375,16 +374,15 @@ def share_over_groups(
     Args:
         hits: (N,), 1 if a row counts, else 0.
         groups: the group of each row, such as its source.
-        resampling: the number of resamples, the level and the seed.
 
     Example:
         >>> low, high = share_over_groups(np.ones(260), [row // 20 for row in range(260)])
         >>> round(low, 3), high  # 13 groups of 20 rows each
         (0.733, 1.0)
     """
-    shares = np.array([hits[rows].mean() for rows in resample_groups(groups, resampling)])
+    shares = np.array([hits[rows].mean() for rows in resample_groups(groups)])
     share, count = float(hits.mean()), len(set(groups))
-    return interval_of_share(share, shares, count, len(hits), resampling.level)
+    return interval_of_share(share, shares, count, len(hits))
 
 
 def interval_of_share(
