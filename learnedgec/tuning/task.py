@@ -203,7 +203,7 @@ class TuningResult:
         return next(row for row in self.comparisons[benchmark] if row.label == "given")
 
     def table(self) -> Table:
-        """Return a row for each metric and benchmark: value, held-out value or interval, gain, parameters.
+        """Return a row for each candidate and benchmark: value, held-out value or interval, gain, parameters.
 
         `tuned_here` is the number of the benchmark's sentences that are among the tuning data.
         """
@@ -211,13 +211,13 @@ class TuningResult:
         rows: list[Row] = []
         for label, candidate in self.candidates.items():
             mean, deviation = held_out.get(label, (None, None))
-            row: dict[str, Any] = {"benchmark": self.task.label, "metric": label}
+            row: dict[str, Any] = {"benchmark": self.task.label, "candidate": label}
             row |= {"value": candidate.value, "held_out": mean, "held_out_deviation": deviation}
             gain = _gain_columns(self.gain) if label == "given" else {}
             rows.append({**row, **gain, **candidate.parameters})
         for benchmark, comparisons in self.comparisons.items():
             for comparison in comparisons:
-                row = {"benchmark": benchmark, "metric": comparison.label}
+                row = {"benchmark": benchmark, "candidate": comparison.label}
                 row |= {**asdict(comparison.value), **_gain_columns(comparison.gain)}
                 rows.append({**row, **self.candidates[comparison.label].parameters})
         rows = [
@@ -227,7 +227,7 @@ class TuningResult:
         columns = [
             Column("name", varying=True),
             Column("benchmark"),
-            Column("metric"),
+            Column("candidate"),
             Column("value", show=_value_cell),
             Column("interval", show=_interval_cell, audience=For.READERS),
             Column(f"held-out {unit}", show=_held_out_cell, audience=For.READERS),
@@ -269,7 +269,7 @@ class TuningResult:
 
 
 def _value_cell(row: Row) -> str:
-    return f"{row['value']:.4f}" + TUNED_MARK * bool(row["tuned_here"] and row["metric"] == "tuned")
+    return f"{row['value']:.4f}" + TUNED_MARK * bool(row["tuned_here"] and row["candidate"] == "tuned")
 
 
 def _interval_cell(row: Row) -> str | None:
@@ -286,7 +286,7 @@ def _held_out_cell(row: Row) -> str | None:
 
 
 def _gain_of_tuned_cell(row: Row) -> str | None:
-    if row["metric"] == "tuned" or "gain" not in row or math.isnan(row["gain"]):
+    if row["candidate"] == "tuned" or "gain" not in row or math.isnan(row["gain"]):
         return None
     # The gain on held-out judgements is evidence even where the value is not.
     overlaps = row["tuned_here"] and "low" in row

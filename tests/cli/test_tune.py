@@ -76,7 +76,7 @@ def test_json_and_csv(run: Any) -> None:
     assert [key for key, cell in rows[0].items() if cell] == [
         key for key, value in content["rows"][0].items() if value is not None
     ]
-    assert [(row["name"], row["metric"], row["tuned_here"]) for row in rows] == [
+    assert [(row["name"], row["candidate"], row["tuned_here"]) for row in rows] == [
         ("mix@mine+sample", label, "70") for label in ("tuned", "given", "uniform")
     ]
 

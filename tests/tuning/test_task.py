@@ -54,7 +54,7 @@ def test_it_finds_and_writes_what_the_command_does() -> None:
     assert learnedgec.load_metric(tuned.name) == tuned.metric
     assert len(tuned.history) == 12
     assert tuned.metric == tuned.best.metric
-    assert [row["metric"] for row in tuned.table().rows] == ["tuned", "given", "uniform"] * 2
+    assert [row["candidate"] for row in tuned.table().rows] == ["tuned", "given", "uniform"] * 2
     assert "expect no gain" in tuned.conclusions[0]
     lines = repr(tuned).splitlines()
     assert lines[0] == f"{tuned.name}: {tuned.metric.label}"
