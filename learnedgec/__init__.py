@@ -13,8 +13,9 @@ from learnedgec.errors import LearnedgecError
 _NAMES = {
     "analysis.attribution": ["attribute_edits"],
     "analysis.comparison": ["BaselineComparison", "compare"],
-    "analysis.meta.evaluation": ["Evaluation", "evaluate"],
+    "analysis.meta.evaluation": ["evaluate"],
     "analysis.meta.measures": ["Protocol"],
+    "analysis.meta.results": ["Evaluation"],
     "analysis.ranking": ["SystemRanking", "rank", "rank_systems"],
     "applications.confidence": ["edit_confidence"],
     "applications.rerank": ["Guards", "Reranking", "rerank"],

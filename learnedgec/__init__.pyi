@@ -4,9 +4,9 @@ from learnedgec._version import __version__ as __version__
 from learnedgec.analysis.attribution import attribute_edits as attribute_edits
 from learnedgec.analysis.comparison import BaselineComparison as BaselineComparison
 from learnedgec.analysis.comparison import compare as compare
-from learnedgec.analysis.meta.evaluation import Evaluation as Evaluation
 from learnedgec.analysis.meta.evaluation import evaluate as evaluate
 from learnedgec.analysis.meta.measures import Protocol as Protocol
+from learnedgec.analysis.meta.results import Evaluation as Evaluation
 from learnedgec.analysis.ranking import SystemRanking as SystemRanking
 from learnedgec.analysis.ranking import rank as rank
 from learnedgec.analysis.ranking import rank_systems as rank_systems

@@ -19,7 +19,7 @@ from learnedgec.stats.significance import describe_tests, is_significant, signif
 from learnedgec.types import Floats
 
 if TYPE_CHECKING:
-    from learnedgec.analysis.meta.evaluation import Evaluation
+    from learnedgec.analysis.meta.results import Evaluation
 
 # The largest number of systems that a sentence lists by name.
 _FEW_SYSTEMS = 4

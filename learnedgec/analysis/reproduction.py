@@ -24,8 +24,9 @@ import numpy as np
 
 from learnedgec.analysis.aggregation import Aggregation
 from learnedgec.analysis.meta.agreement import Ties
-from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
+from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.analysis.meta.results import Evaluation
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.catalog.cases import load_cases

@@ -13,14 +13,14 @@ from learnedgec.analysis.aggregation import Aggregation, check_aggregation
 from learnedgec.analysis.conclusions import listed
 from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
-    Evaluation,
     Scored,
     check_references,
     evaluate,
 )
 from learnedgec.analysis.meta.measures import Protocol, measure_name, measures_of, swapped_unit
-from learnedgec.analysis.meta.tables import (
+from learnedgec.analysis.meta.results import (
     MEASURES,
+    Evaluation,
     Over,
     Show,
     computed_measures,

@@ -30,7 +30,7 @@ from learnedgec.stats.correlation import ranks
 from learnedgec.types import Array, Floats
 
 if TYPE_CHECKING:
-    from learnedgec.analysis.meta.evaluation import Evaluation, MetricEvaluation
+    from learnedgec.analysis.meta.results import Evaluation, MetricEvaluation
     from learnedgec.analysis.ranking import SystemRanking
     from learnedgec.robustness.cases import Dimension
     from learnedgec.robustness.metrics import PreferenceGroup, PreferenceRobustness

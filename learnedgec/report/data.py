@@ -25,8 +25,9 @@ from learnedgec.analysis.conclusions import (
     used_tests,
 )
 from learnedgec.analysis.meta.agreement import default_human, judged
-from learnedgec.analysis.meta.evaluation import Evaluation, benchmark_statistics, evaluate
+from learnedgec.analysis.meta.evaluation import benchmark_statistics, evaluate
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.analysis.meta.results import Evaluation
 from learnedgec.analysis.ranking import ABOUT_CLUSTERS, rank_systems
 from learnedgec.data.benchmarks.base import Benchmark
 from learnedgec.data.corpus import Corpus

@@ -269,7 +269,9 @@ class TuningResult:
 
 
 def _value_cell(row: Row) -> str:
-    return f"{row['value']:.4f}" + TUNED_MARK * bool(row["tuned_here"] and row["candidate"] == "tuned")
+    return f"{row['value']:.4f}" + TUNED_MARK * bool(
+        row["tuned_here"] and row["candidate"] == "tuned"
+    )
 
 
 def _interval_cell(row: Row) -> str | None:

@@ -13,8 +13,7 @@ import learnedgec
 from learnedgec import Resampling, load_benchmark
 from learnedgec.analysis import reproduction
 from learnedgec.analysis.comparison import table_of as table_of_comparisons
-from learnedgec.analysis.meta.tables import Show
-from learnedgec.analysis.meta.tables import table_of as table_of_evaluations
+from learnedgec.analysis.meta.results import Show
 from learnedgec.applications.confidence import JudgedEdits
 from learnedgec.cli import data, evaluators, metrics
 from learnedgec.judging.status import StudyStatus
@@ -59,10 +58,7 @@ def tables(folder: Path) -> dict[str, Sequence[Column] | Table]:
         "score --level sentence": score_table(scores, sentences=True),
         "rank": learnedgec.rank("length", SOURCES, SYSTEMS, resampling=FEW).table(),
         "compare": table_of_comparisons(compared),
-        **{
-            f"meta --show {show}": table_of_evaluations([evaluation], show)
-            for show in get_args(Show)
-        },
+        **{f"meta --show {show}": evaluation.table(show) for show in get_args(Show)},
         "robust systems": table_of_systems([]),
         "robust systems --show variants": table_of_systems([], variants=True),
         "robust metrics": table_of_preferences([]),

@@ -10,8 +10,9 @@ import pytest
 from embedded import Sample
 
 from learnedgec import Resampling
-from learnedgec.analysis.meta.evaluation import Evaluation, evaluate
+from learnedgec.analysis.meta.evaluation import evaluate
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.analysis.meta.results import Evaluation
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.errors import MissingDependencyError

@@ -15,15 +15,13 @@ from learnedgec import Resampling
 from learnedgec.analysis.aggregation import sentence_scores
 from learnedgec.analysis.meta.agreement import agreement, default_human, human_scores, judged
 from learnedgec.analysis.meta.evaluation import (
-    Evaluation,
-    MetricEvaluation,
-    MetricTest,
     Scored,
     benchmark_statistics,
     compare_metrics,
     evaluate,
 )
 from learnedgec.analysis.meta.measures import Protocol
+from learnedgec.analysis.meta.results import Evaluation, MetricEvaluation, MetricTest
 from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.errors import InputError

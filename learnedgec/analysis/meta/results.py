@@ -1,20 +1,21 @@
-"""Tables of meta-evaluations: their measures, systems' scores and ranks, correlations of subsets, and tests.
+"""Results of meta-evaluations, and their tables: measures, systems' scores and ranks, correlations, tests.
 
 Programs get a row for each value. Readers see the values of metrics, or of measures, beside each other.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from learnedgec.analysis.meta.evaluation import Curve, Evaluation, MetricEvaluation
-from learnedgec.analysis.meta.measures import Measurement, measure_name
+from learnedgec.analysis.meta.measures import Leader, Measurement, Protocol, measure_name
 from learnedgec.metrics.tuned import TRAINED_MARK, TUNED_MARK
 from learnedgec.stats.correlation import rank_distance, ranks
 from learnedgec.table import Column, For, Row, Table, interval_cell
+from learnedgec.types import Floats, Indices
 
 Show: TypeAlias = Literal[
     "measures", "scores", "ranks", "windows", "best", "leave-one-out", "tests"
@@ -44,6 +45,166 @@ _P_VALUES = {
 _UNITS = ("systems", "comparisons", "outputs", "sources")
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The correlations of a metric with people within several sets of the systems.
+
+    Attributes:
+        values: float64 (W,).
+        intervals: float64 (W, 2), by bootstrap over sentences.
+    """
+
+    values: Floats
+    intervals: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class MetricEvaluation:
+    """The results of one metric.
+
+    Attributes:
+        metric: the label of the metric.
+        sentinel: whether the metric is one of `SENTINELS`.
+        signature: the signature of the metric, the benchmark and the protocol.
+        scores: float64 (S,), the systems' scores.
+        sentences: float64 (S, N), the score of each sentence of each system.
+        score_intervals: float64 (S, 2), by bootstrap over sentences.
+        estimates: measure -> its estimate.
+        windows: correlation -> its values within each window, from the best systems on.
+        best: correlation -> its values among the K best systems, for K from 4 to S.
+        without: correlation -> float64 (S,), its value without each system in turn.
+        tuned_here: the number of the benchmark's sentences on which the metric was tuned.
+        trained_here: whether one of the metric's evaluators was trained on the benchmark's data.
+    """
+
+    metric: str
+    sentinel: bool
+    signature: str
+    scores: Floats
+    sentences: Floats
+    score_intervals: Floats
+    estimates: Mapping[str, Measurement]
+    windows: Mapping[str, Curve]
+    best: Mapping[str, Curve]
+    without: Mapping[str, Floats]
+    tuned_here: int = 0
+    trained_here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTest:
+    """A test of the difference of two metrics by one measure; every p-value is two-sided.
+
+    Each test is corrected by Holm's method for the pairs of metrics that are compared by its measure.
+
+    Attributes:
+        measure: `pearson`, `sentence_accuracy` or `segment_pearson`.
+        better: label of the metric with the larger value.
+        worse: label of the other metric.
+        difference: the difference of their values.
+        perm_both: p-value of PERM-BOTH on the metrics' sentence scores or their means, which asks whether the
+            two are interchangeable on these outputs.
+        perm_both_adjusted: `perm_both` after Holm's correction.
+        perm_systems: p-value of PERM-SYS, which asks whether the difference holds for other systems; it is at
+            least 2/2^S.
+        perm_systems_adjusted: `perm_systems` after Holm's correction.
+        williams: p-value of Williams' test for correlations of systems; NaN otherwise.
+        williams_adjusted: `williams` after Holm's correction.
+    """
+
+    measure: str
+    better: str
+    worse: str
+    difference: float
+    perm_both: float
+    perm_systems: float
+    williams: float
+    perm_both_adjusted: float = float("nan")
+    perm_systems_adjusted: float = float("nan")
+    williams_adjusted: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Metrics meta-evaluated on one benchmark against one human score.
+
+    Attributes:
+        benchmark: its name.
+        human: the name of the human score.
+        systems: names of the S systems.
+        human_scores: float64 (S,).
+        human_intervals: float64 (S, 2), by bootstrap over sentences; NaN if only the published values are
+            known.
+        order: int (S,), the systems from best to worst, by human score.
+        human_p_values: float64 (S,), two-sided, of the difference of each system from people's best, by
+            permutation within sentences and after Holm's correction; NaN for the best itself, and if only the
+            published values are known.
+        human_wins: float64 (S, S), the share of human comparisons, ties included, that the row's system won
+            against the column's; NaN if there are no comparisons.
+        metrics: one entry per metric, sentinels last.
+        leaders: measure -> the metric that agrees best with people by it, for `pearson`,
+            `sentence_accuracy` and `segment_pearson`, if the benchmark has them.
+        tests: the tests between pairs of metrics, if requested.
+        protocol: the settings of the evaluation.
+        notices: caveats for a reader, one sentence each.
+        human_common: float64 (S,), the human scores on the sentences on which all systems were rated, NaN if
+            there are none; `None` if all systems were rated on the same sentences.
+
+    Example:
+        >>> from learnedgec import evaluate, load_benchmark
+        >>> evaluation = evaluate("gleu(iterations=1)", load_benchmark("sample"))
+        >>> row = evaluation.table("ranks").records()[0]
+        >>> row["system"], row["human_rank"]
+        ('strong', 1)
+    """
+
+    benchmark: str
+    human: str
+    systems: tuple[str, ...]
+    human_scores: Floats
+    human_intervals: Floats
+    order: Indices
+    human_p_values: Floats
+    human_wins: Floats
+    metrics: tuple[MetricEvaluation, ...]
+    leaders: Mapping[str, Leader]
+    tests: tuple[MetricTest, ...]
+    protocol: Protocol
+    notices: tuple[str, ...]
+    human_common: Floats | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON, with values of systems by the system's name."""
+        content = dataclasses.asdict(self)
+        names = content.pop("systems")
+
+        def by_system(values: Any) -> dict[str, Any]:
+            return dict(zip(names, values, strict=True))
+
+        fields = ["human_scores", "human_intervals", "human_p_values"]
+        if self.human_common is None:
+            del content["human_common"]
+        else:
+            fields.append("human_common")
+        content |= {name: by_system(content[name]) for name in fields}
+        content["human_wins"] = by_system(map(by_system, self.human_wins))
+        content["order"] = [names[number] for number in self.order]
+        for entry in content["metrics"]:
+            del entry["sentences"]
+            entry["measures"] = entry.pop("estimates")
+            entry |= {name: by_system(entry[name]) for name in ("scores", "score_intervals")}
+            entry["without"] = {
+                kind: by_system(values) for kind, values in entry["without"].items()
+            }
+        return content
+
+    def table(
+        self, show: Show = "measures", *, measures: Sequence[str] = MEASURES, over: Over = "systems"
+    ) -> Table:
+        """Return one of its tables; arguments are as for `table_of`."""
+        return table_of([self], show, measures=measures, over=over)
+
+
 def table_of(
     evaluations: Sequence[Evaluation],
     show: Show = "measures",
@@ -61,12 +222,6 @@ def table_of(
             of metrics.
         measures: the measures that readers see.
         over: what the interval resamples that readers see; if it is missing, they see the other one.
-
-    Example:
-        >>> from learnedgec import evaluate, load_benchmark
-        >>> table = table_of([evaluate("gleu(iterations=1)", load_benchmark("sample"))], "ranks")
-        >>> table.records()[0]["system"], table.records()[0]["human_rank"]
-        ('strong', 1)
     """
     if show == "measures":
         return _table_of_measures(evaluations, measures, over)
