@@ -15,7 +15,8 @@ from learnedgec.analysis.meta.agreement import Ties, default_human, judged
 from learnedgec.analysis.meta.evaluation import (
     Scored,
     check_references,
-    evaluate,
+    evaluate_metrics,
+    with_sentinels,
 )
 from learnedgec.analysis.meta.measures import Protocol, measure_name, measures_of, swapped_unit
 from learnedgec.analysis.meta.results import (
@@ -152,9 +153,10 @@ def _evaluate(
 ) -> list[Evaluation]:
     """Return an evaluation for each benchmark, human score and aggregation; print each notice once."""
     evaluations, scored = [], Scored()
+    metrics = with_sentinels(metrics, runtime)
     for name, benchmark in benchmarks.items():
         results = [
-            evaluate(metrics, benchmark, protocol, human=human, runtime=runtime, scored=scored)
+            evaluate_metrics(metrics, benchmark, protocol, human, scored, runtime)
             for human in options.human or default_human(benchmark)
             for protocol in protocols
         ]

@@ -65,7 +65,6 @@ def evaluate(
     human: str | None = None,
     sentinels: bool = True,
     runtime: Runtime = Runtime(),
-    scored: Scored | None = None,
 ) -> Evaluation:
     """Meta-evaluate metrics on a benchmark.
 
@@ -79,7 +78,6 @@ def evaluate(
         sentinels: whether to add the sentinels. Measures of `random` are means over 20 seeds. Its
             intervals are the intervals of a single seed, such as `random(seed=7)`.
         runtime: how to run.
-        scored: what earlier evaluations have scored; this one reads it and adds to it.
 
     Raises:
         UnknownNameError: the benchmark has no such human score.
@@ -97,14 +95,40 @@ def evaluate(
     # Without metrics, the sentinels are evaluated.
     metrics = bind(metric, runtime) if metric else []
     if sentinels:
-        labels = {each.label for each in metrics}
-        metrics += bind([name for name in SENTINELS if name not in labels], runtime)
+        metrics = with_sentinels(metrics, runtime)
     human = human or default_human(benchmark)[0]
+    return evaluate_metrics(metrics, benchmark, protocol, human, Scored(), runtime)
+
+
+def with_sentinels(metrics: Sequence[BoundMetric], runtime: Runtime) -> list[BoundMetric]:
+    """Return metrics, and after them the sentinels that are not among them."""
+    labels = {each.label for each in metrics}
+    return [*metrics, *bind([name for name in SENTINELS if name not in labels], runtime)]
+
+
+def evaluate_metrics(
+    metrics: Sequence[BoundMetric],
+    benchmark: Benchmark,
+    protocol: Protocol,
+    human: str,
+    scored: Scored,
+    runtime: Runtime,
+) -> Evaluation:
+    """Meta-evaluate bound metrics as `evaluate` does.
+
+    Args:
+        metrics: the metrics, with the sentinels that are wanted.
+        benchmark: a benchmark with rankings, ratings or published scores of its systems.
+        protocol: the settings of the evaluation.
+        human: the human score.
+        scored: what earlier evaluations have scored; this one reads it and adds to it.
+        runtime: how to run.
+    """
     benchmark = judged(benchmark, human)
     for each in metrics:
         check_references(each, benchmark)
     # The edit count is computed first: measures of the others control for it.
-    known = (scored or Scored()).of(benchmark, protocol)
+    known = scored.of(benchmark, protocol)
     statistics = shared_statistics(
         [*bind("edit-count", runtime), *(each for each in metrics if each not in known)],
         lambda m: benchmark_statistics(m, benchmark),

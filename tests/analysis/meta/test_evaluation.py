@@ -19,6 +19,8 @@ from learnedgec.analysis.meta.evaluation import (
     benchmark_statistics,
     compare_metrics,
     evaluate,
+    evaluate_metrics,
+    with_sentinels,
 )
 from learnedgec.analysis.meta.measures import Protocol
 from learnedgec.analysis.meta.results import Evaluation, MetricEvaluation, MetricTest
@@ -117,15 +119,16 @@ def test_texts_are_scored_once_for_several_human_scores(monkeypatch: pytest.Monk
     benchmark = Benchmark("two", ("a", "b"), outputs, ratings=ratings)
     alone = [evaluate("length", benchmark, QUICK, human=human) for human in ("p", "q")]
     assert len(calls) == 2
-    scored = Scored()
+    scored, metrics = Scored(), with_sentinels([bind_one("length")], Runtime())
     together = [
-        evaluate("length", benchmark, QUICK, human=human, scored=scored) for human in ("p", "q")
+        evaluate_metrics(metrics, benchmark, QUICK, human, scored, Runtime())
+        for human in ("p", "q")
     ]
     assert len(calls) == 3
     np.testing.assert_equal(
         [each.to_dict() for each in together], [each.to_dict() for each in alone]
     )
-    evaluate("length", benchmark.select(["x"]), QUICK, human="p", scored=scored)
+    evaluate_metrics(metrics, benchmark.select(["x"]), QUICK, "p", scored, Runtime())
     assert len(calls) == 4
 
 
