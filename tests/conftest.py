@@ -29,6 +29,26 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 ProgressLines._due = float("inf")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option after an intended change of what is printed."""
+    about = "write what is printed into the files that show it (the fixture `shows`)"
+    parser.addoption("--rewrite", action="store_true", help=about)
+
+
+@pytest.fixture
+def shows(pytestconfig: pytest.Config) -> Callable[[Path, str, str], None]:
+    """Return a function that checks that part of a file is what is printed; `--rewrite` makes it so."""
+
+    def check(path: Path, part: str, printed: str) -> None:
+        if pytestconfig.getoption("rewrite"):
+            text = path.read_text("utf-8")
+            path.write_text(text.replace(part, printed, 1), "utf-8")
+            return
+        assert part == printed, f"after an intended change, --rewrite writes it to {path.name}"
+
+    return check
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the longest tests first, so that no process ends with one while the other has nothing to do.
 

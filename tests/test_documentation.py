@@ -505,10 +505,12 @@ def test_readme_is_right_on_every_site() -> None:
     assert re.findall(r"\]\((?!https:)[^)]*\)", text) == []
 
 
-def test_readme_shows_what_rank_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_readme_shows_what_rank_prints(
+    capsys: pytest.CaptureFixture[str], shows: Callable[[Path, str, str], None]
+) -> None:
     files = {"src": "source.txt", "hyp": "systems", "gold": "gold.m2"}
     words = [
         word for flag, file in files.items() for word in (f"--{flag}", f"{SAMPLE_FOLDER / file}")
     ]
     assert main(["rank", *words, "--metric", "gleu"]) == 0
-    assert capsys.readouterr().out == blocks(README, "text")[0]
+    shows(README, blocks(README, "text")[0], capsys.readouterr().out)
