@@ -260,6 +260,11 @@ class EvaluatorModule(lightning.LightningModule):
         values = {"learning_rate": rate, "gradient_norm": norm, "tokens_per_second": speed}
         self.log_dict({f"train/{name}": value for name, value in values.items()})
 
+    def optimizer_step(self, *arguments: Any, **options: Any) -> None:
+        """Free the gradients after the step, whose memory the next forward pass can then take."""
+        super().optimizer_step(*arguments, **options)
+        self.zero_grad()
+
     def configure_optimizers(self) -> Any:
         """Return AdamW and the schedule of its rates."""
         settings = self.settings

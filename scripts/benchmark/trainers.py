@@ -4,9 +4,11 @@
     python scripts/benchmark/trainers.py --encoder bert-base-cased --device cuda
 
 Both sides regress on a rating of each sentence with AdamW, in float32 and in bfloat16. The Trainer pads a
-batch to its longest sentence, its default, or to 128 tokens, as the code of SOME and gec-metrics does;
-learnedgec also makes batches of a number of tokens. Sentences have 3 to 60 words, most of them about 20, as
-those of learner corpora. Each setting runs in a process of its own, whose peak memory is that of everything.
+batch to its longest sentence, its default, or to 128 tokens, as the code of SOME and gec-metrics does. It
+can group sentences by length, and is also given learnedgec's batches, which compares a step with equal
+padding. learnedgec also makes batches of a number of tokens. Sentences have 3 to 60 words, most of them about
+20, as those of learner corpora. Each setting runs in a process of its own, whose peak memory is that of
+everything.
 
 Tokens are those of sentences, without padding. They are counted per processor second on a CPU and per second
 by the clock on a GPU. Needs `accelerate`, as the Trainer does.
@@ -95,6 +97,7 @@ def write_ratings(path: Path, rows: int) -> None:
 def ours(job: Mapping[str, Any]) -> dict[str, float]:
     """Train with learnedgec."""
     import pytorch_lightning as lightning
+    import torch
 
     from learnedgec.training.run import Run
     from learnedgec.training.settings import read_settings
@@ -105,8 +108,14 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
         def on_fit_start(self, trainer: Any, module: Any) -> None:
             self.meter = Meter(module.model.encoder)
 
-        def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+            self.batches: list[dict[str, Any]] = []
+
+        def on_train_batch_end(
+            self, trainer: Any, module: Any, _: Any, batch: Any, __: int
+        ) -> None:
             self.meter.step()
+            labels = batch["targets"]["fluency"].ratings
+            self.batches.append(batch["inputs"]["hypothesis"] | {"labels": labels})
 
     with tempfile.TemporaryDirectory() as name:
         settings = {
@@ -132,12 +141,15 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
         metered = Metered()
         trainer.callbacks = [metered]
         trainer.fit(run.module, run.data)
-    return metered.meter.figures(job["device"])
+    figures = metered.meter.figures(job["device"])
+    torch.save(metered.batches, job["batches"])
+    return figures
 
 
 def theirs(job: Mapping[str, Any]) -> dict[str, float]:
     """Train with transformers.Trainer."""
     import torch
+    from torch.utils.data import DataLoader
     from transformers import (
         AutoModelForSequenceClassification,
         Trainer,
@@ -164,12 +176,16 @@ def theirs(job: Mapping[str, Any]) -> dict[str, float]:
         for row in rows
     ]
 
+    class EqualBatches(Trainer):  # type: ignore[misc]
+        def get_train_dataloader(self) -> Any:
+            return DataLoader(torch.load(job["batches"]), batch_size=None)
+
     class Steps(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, *_: Any, **__: Any) -> None:
             meter.step()
 
     with tempfile.TemporaryDirectory() as name:
-        trainer = Trainer(
+        trainer = (EqualBatches if job.get("equal") else Trainer)(
             model=model,
             args=TrainingArguments(
                 output_dir=name,
@@ -182,6 +198,7 @@ def theirs(job: Mapping[str, Any]) -> dict[str, float]:
                 disable_tqdm=True,
                 logging_strategy="no",
                 seed=1,
+                train_sampling_strategy="group_by_length" if job.get("grouped") else "random",
             ),
             train_dataset=data,
             processing_class=tokenizer,
@@ -209,10 +226,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     options = parser.parse_args()
+    # The Trainer reads the batches that learnedgec leaves.
     settings: dict[str, dict[str, Any]] = {
+        "learnedgec, float32": {"side": "learnedgec"},
         "Trainer, float32": {"side": "transformers"},
         "Trainer, float32, padded to 128": {"side": "transformers", "fixed": True},
-        "learnedgec, float32": {"side": "learnedgec"},
+        "Trainer, float32, grouped by length": {"side": "transformers", "grouped": True},
+        "Trainer, float32, learnedgec's batches": {"side": "transformers", "equal": True},
     }
     settings |= {
         name.replace("float32", "bfloat16"): more | {"bfloat16": True}
@@ -228,6 +248,7 @@ def main() -> None:
         # Sentences enough for a run, a fifth of which are not for training.
         write_ratings(ratings, round(1.5 * options.steps * options.batch))
         base = {"encoder": options.encoder, "ratings": str(ratings), "steps": options.steps}
+        base |= {"batches": str(Path(name) / "batches.pt")}
         base |= {"batch": options.batch, "device": options.device, "bfloat16": False}
         for _ in range(options.rounds):
             for setting, more in settings.items():
@@ -236,7 +257,14 @@ def main() -> None:
                     best.get(setting, figures), figures, key=lambda run: run["rate"]
                 )
     unit = "second" if options.device == "cuda" else "processor second"
-    columns = [f"tokens a {unit}", "to the Trainer's", "s a step", "padding", "peak MiB"]
+    columns = [
+        f"tokens a {unit}",
+        "padded tokens",
+        "to the Trainer's",
+        "s a step",
+        "padding",
+        "peak MiB",
+    ]
     title = f"{options.steps} steps, {options.encoder}, {options.device}"
     table = make_table(title, "", *columns)
     for setting, figures in best.items():
@@ -244,6 +272,7 @@ def main() -> None:
         table.add_row(
             setting,
             f"{figures['rate']:,.0f}",
+            f"{figures['rate'] / (1 - figures['padding']):,.0f}",
             f"{figures['rate'] / rival['rate']:.2f}",
             f"{figures['seconds'] / figures['steps']:.2f}",
             f"{figures['padding']:.1%}",

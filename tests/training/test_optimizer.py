@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import platform
+import resource
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +20,7 @@ from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
 from learnedgec.training.module import EvaluatorModule, HeadOptions
+from learnedgec.training.run import keeping_memory
 from learnedgec.training.start import ModelSettings
 
 
@@ -122,3 +125,28 @@ def test_averaged_weights_are_packaged(words: list[str]) -> None:
         expected = 0.25 * one[name].float() + 0.75 * two[name].float()
         assert torch.allclose(weight.float(), expected, atol=2e-3), name
     assert any(not torch.equal(weight, two[name]) for name, weight in averaged.items())
+
+
+def test_no_gradient_takes_memory_between_steps(words: list[str]) -> None:
+    kept = []
+
+    def end(self: EvaluatorModule, *rest: Any) -> None:
+        kept.append(any(weight.grad is not None for weight in self.parameters()))
+
+    with patch.object(EvaluatorModule, "on_train_batch_end", end):
+        trained([*words, "--name", "freed"])
+    assert kept == [False] * 4
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+def test_training_keeps_the_memory_that_it_frees() -> None:
+    def new_pages() -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        torch.ones(2**24)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    size = 4 * 2**24 // resource.getpagesize()
+    with keeping_memory():
+        new_pages()
+        assert new_pages() < size / 2
+    assert new_pages() > size / 2
