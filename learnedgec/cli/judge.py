@@ -164,15 +164,8 @@ def _open_study(options: Namespace, given: Namespace) -> Study:
     flags.require(options, out="mystudy")
     texts = inputs.read_inputs(options).corpus
     options.annotator = options.annotator or texts.annotator
-    study = Study.create(
-        options.out,
-        texts.sources,
-        texts.systems,
-        texts.references,
-        settings=flags.read_fields(StudySettings, options),
-        documents=texts.documents,
-        overwrite=options.overwrite,
-    )
+    chosen = flags.read_fields(StudySettings, options)
+    study = Study.of(options.out, texts, settings=chosen, overwrite=options.overwrite)
     settings = study.settings
     limit = " (all that are possible)" if settings.different < (options.questions or 0) else ""
     output.remark(

@@ -11,8 +11,6 @@ import numpy as np
 
 from learnedgec.data.benchmarks.base import write_texts
 from learnedgec.data.corpus import Corpus
-from learnedgec.data.references import ReferenceRows
-from learnedgec.data.sentences import Sentences, Systems
 from learnedgec.data.text import write_jsonl
 from learnedgec.edits.annotator import extract_edits
 from learnedgec.errors import InputError, InputWarning, warn_of_inputs
@@ -27,29 +25,17 @@ from learnedgec.types import Texts
 _POOL = 3
 
 
-def write_study(
-    folder: Path,
-    sources: Sentences,
-    systems: Systems,
-    references: ReferenceRows | None,
-    settings: StudySettings,
-    documents: Sequence[str] = (),
-) -> StudySettings:
+def write_study(folder: Path, corpus: Corpus, settings: StudySettings) -> StudySettings:
     """Write the texts and the settings of a new study into a folder; return settings that fit the texts.
 
     Args:
         folder: an empty folder.
-        sources: N sentences.
-        systems: each system's N outputs, by name.
-        references: the references of the N sentences, or `None`.
+        corpus: the texts; raters see the neighbours of a sentence in its document.
         settings: the settings; they may ask for more sentences or questions than there are.
-        documents: the document of each sentence, whose neighbours raters then see.
 
     Raises:
         InputError: there is nothing to ask, or a system's name cannot be used.
-        LengthError: outputs or references differ in number from the sources.
     """
-    corpus = Corpus.of(sources, systems, references, documents=documents)
     check_corpus((), corpus, Runtime())
     texts, outputs, rows = corpus.texts
     if "source" in outputs:
@@ -65,7 +51,7 @@ def write_study(
         {name: [lines[number] for number in numbers] for name, lines in outputs.items()},
         None if rows is None else rows.select(numbers),
     )
-    if documents:
+    if corpus.documents:
         write_jsonl(
             folder / CONTEXT_FILE,
             (dict(zip(("before", "after"), corpus.context(n), strict=True)) for n in numbers),

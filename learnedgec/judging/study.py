@@ -33,6 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from learnedgec.data.benchmarks.base import Benchmark, read_benchmark, read_outputs
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.m2 import Edit
 from learnedgec.data.references import ReferenceRows
 from learnedgec.data.sentences import Sentences, Systems
@@ -156,7 +157,6 @@ class Study:
         references: ReferenceRows | None = None,
         *,
         settings: StudySettings = StudySettings(),
-        documents: Sequence[str] = (),
         overwrite: bool = False,
     ) -> Study:
         """Make a study of some of the sentences, and return it.
@@ -168,13 +168,28 @@ class Study:
             references: the references of the N sentences; they are not shown, and metrics that are compared
                 with the judgements can use them.
             settings: the settings; if there are fewer sentences or questions, all are asked.
-            documents: the document of each sentence; raters then see the sentences before and after it.
             overwrite: replace a study, with its judgements.
 
         Raises:
             InputError: there is nothing to ask, or the folder exists.
             LengthError: outputs or references differ in number from the sources.
             UnknownNameError: there is no annotator of the name in the settings.
+        """
+        corpus = Corpus.of(sources, systems, references)
+        return cls.of(folder, corpus, settings=settings, overwrite=overwrite)
+
+    @classmethod
+    def of(
+        cls,
+        folder: PathLike,
+        corpus: Corpus,
+        *,
+        settings: StudySettings = StudySettings(),
+        overwrite: bool = False,
+    ) -> Study:
+        """Make a study of a corpus as `create` does.
+
+        If the corpus has documents, raters see the sentences before and after each in its document.
         """
         if settings.annotator:
             describe_annotator(settings.annotator)
@@ -187,7 +202,7 @@ class Study:
                 flag="with --overwrite.",
             )
         with atomic_folder(folder) as place:
-            settings = write_study(place, sources, systems, references, settings, documents)
+            settings = write_study(place, corpus, settings)
             names = [OWNER, *(f"rater-{number}" for number in range(1, settings.raters + 1))]
             rows = [(number, name, secrets.token_urlsafe(16)) for number, name in enumerate(names)]
             with contextlib.closing(_connect(place / DATABASE)) as database:

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from studies import SOURCES, SYSTEMS, Make
 
+from learnedgec.data.corpus import Corpus
 from learnedgec.data.text import write_lines
 from learnedgec.judging.page import application
 from learnedgec.judging.records import StudySettings
@@ -176,9 +177,8 @@ def test_the_owner_sees_the_status(make: Make, browse: Browse) -> None:
 def test_raters_see_the_neighbours_in_the_document(tmp_path: Path, browse: Browse) -> None:
     settings = StudySettings(sentences=6, raters=1, annotator="plain", order="random", seed=3)
     documents = [str(number // 4) for number in range(24)]
-    study = Study.create(
-        tmp_path / "study", SOURCES, SYSTEMS, settings=settings, documents=documents
-    )
+    corpus = Corpus.of(SOURCES, SYSTEMS, documents=documents)
+    study = Study.of(tmp_path / "study", corpus, settings=settings)
     client, token = browse(study), study.tokens["rater-1"]
     item = client.get(f"/{token}/next").json()
     number = SOURCES.index(item["source"])
