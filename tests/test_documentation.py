@@ -360,7 +360,9 @@ def checkout(tmp_path: Path) -> Path:
     unwanted = shutil.ignore_patterns("__pycache__", "*.html", "fonts")
     for name in ("learnedgec", "scripts", "tests/contract", "data/sample"):
         shutil.copytree(ROOT / name, copy / name, ignore=unwanted)
-    for name in ("pyproject.toml", *(f"tests/{path.name}" for path in ROOT.glob("tests/*.py"))):
+    (copy / "tests" / "metrics").mkdir()
+    modules = [*ROOT.glob("tests/*.py"), ROOT / "tests" / "metrics" / "test_cards.py"]
+    for name in ("pyproject.toml", *(path.relative_to(ROOT) for path in modules)):
         shutil.copy(ROOT / name, copy / name)
     programs = copy / ".venv" / "bin"
     programs.mkdir(parents=True)
@@ -388,19 +390,25 @@ def test_a_dataset_of_ones_own(checkout: Path) -> None:
 
 def test_a_metric_in_learnedgec(checkout: Path) -> None:
     *_, module, row = blocks(NEW_METRIC, "python")
-    (checkout / "learnedgec" / "metrics" / "dice.py").write_text(module, encoding="utf-8")
-    registry = checkout / "learnedgec" / "metrics" / "registry.py"
+    metrics = checkout / "learnedgec" / "metrics"
+    (metrics / "dice.py").write_text(module, encoding="utf-8")
+    with (metrics / "cards" / "cards.yaml").open("a", encoding="utf-8") as cards:
+        cards.write("\n" + blocks(NEW_METRIC, "yaml")[-1])
+    registry = metrics / "registry.py"
     text = registry.read_text(encoding="utf-8")
     (place,) = re.findall(r"^_CLASSES\b.*\{$", text, re.MULTILINE)
     registry.write_text(text.replace(place, f"{place}\n{row}"), encoding="utf-8")
     written = [line for _, line in commands(NEW_METRIC)]
-    stubs, contract = [line for line in written if line.startswith(".venv/")]
+    (contract,) = [line for line in written if line.startswith(".venv/")]
     score = next(line for line in written if line.endswith("--metric dice"))
-    script = f"{stubs}\n{contract} -p no:cacheprovider\n{score}"
+    lint = f"{sys.executable} -m ruff"
+    script = "".join(
+        f"{lint} {check} {metrics / 'dice.py'}\n" for check in ("check", "format --check")
+    )
+    script += f"{contract} -p no:cacheprovider\n{score}"
     printed = in_shell(script, checkout, checkout / ".venv" / "bin")
     assert re.search(r"\d+ passed", printed)
     assert printed.splitlines()[-1].startswith("strong scores highest by dice.")
-    assert "Dice" in (checkout / "learnedgec" / "metrics" / "__init__.pyi").read_text()
 
 
 @pytest.fixture

@@ -26,8 +26,12 @@ FAILURES = [
 ]
 
 
-def test_every_metric_has_a_card() -> None:
-    assert {card_name(name) for name in METRICS} == {card.name for card in CARDS}
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_has_a_card(name: str) -> None:
+    assert card_name(name), f"add a card of {name} to learnedgec/metrics/cards/cards.yaml"
+
+
+def test_other_metrics_have_no_card() -> None:
     assert card_name("dice") is None
     with pytest.raises(UnknownNameError, match="metric card"):
         load_card("dice")
@@ -68,7 +72,8 @@ def test_each_entry_is_cited_once_and_is_whole() -> None:
     assert set(cited) == set(entries)
     for entry in entries.values():
         assert entry.count("{") == entry.count("}")
-        assert all(f"  {field} = {{" in entry for field in ("title", "author", "year", "url"))
+        for field in ("title", "author", "year", "url"):
+            assert f"\n  {field} = {{" in entry
         # The Anthology gives a paper one identifier, in its address and in its DOI.
         doi = re.search(r"doi = \{[^}]*/(.+)\}", entry)
         assert doi is None or f"url = {{https://aclanthology.org/{doi[1]}}}" in entry
