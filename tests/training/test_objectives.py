@@ -215,7 +215,7 @@ class Hinge(Objective):
 """
 
 
-def test_every_objective_has_a_loss_that_falls_and_a_measure() -> None:
+def test_every_objective_is_explained_and_has_a_loss_that_falls_and_a_measure() -> None:
     targets = Targets(
         ratings=torch.tensor([3.0, float("nan"), 1.0, 2.0]),
         pairs=torch.tensor([[0, 1], [2, 3]]),
@@ -224,7 +224,8 @@ def test_every_objective_has_a_loss_that_falls_and_a_measure() -> None:
         wrong=torch.tensor([[0.0, 1.0]] * 4),
         capitals=torch.tensor([[1, 2]] * 4),
     )
-    for kind in OBJECTIVES.values():
+    for name, kind in OBJECTIVES.items():
+        assert f"`{name}`" in str(HeadOptions.__doc__)
         objective = kind(0.1)
         values = torch.nn.Parameter(torch.zeros(4 if objective.reads == "pooled" else (4, 2)))
         before = objective.loss(values, targets)
