@@ -503,7 +503,7 @@ def test_the_glossary_has_the_terms_of_all_tables() -> None:
 
 
 def test_readme_is_right_on_every_site() -> None:
-    """The page of a package index knows no files beside README, which shows what `rank` prints."""
+    """The page of a package index knows no files beside README."""
     base = re.escape("https://github.com/learnedgec/learnedgec/")
     raw = re.escape("https://raw.githubusercontent.com/learnedgec/learnedgec/")
     text = README.read_text(encoding="utf-8")
@@ -511,14 +511,3 @@ def test_readme_is_right_on_every_site() -> None:
     assert len(files) == len(re.findall(r"^\[[\w.-]+\]: ", text, re.M)) > 20
     assert [file for file in files if not (ROOT / file).exists()] == []
     assert re.findall(r"\]\((?!https:)[^)]*\)", text) == []
-
-
-def test_readme_shows_what_rank_prints(
-    capsys: pytest.CaptureFixture[str], shows: Callable[[Path, str, str], None]
-) -> None:
-    files = {"src": "source.txt", "hyp": "systems", "gold": "gold.m2"}
-    words = [
-        word for flag, file in files.items() for word in (f"--{flag}", f"{SAMPLE_FOLDER / file}")
-    ]
-    assert main(["rank", *words, "--metric", "gleu"]) == 0
-    shows(README, blocks(README, "text")[0], capsys.readouterr().out)

@@ -15,6 +15,7 @@ from embedded import SAMPLE_FOLDER
 
 from learnedgec.cli.main import main
 
+README = Path(__file__).parents[2] / "README.md"
 TRANSCRIPT = Path(__file__).with_name("transcript.txt")
 COMMANDS = dict(re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", TRANSCRIPT.read_text("utf-8"), re.M))
 
@@ -56,3 +57,15 @@ def test_output(
     monkeypatch.chdir(folder)
     begin = f"$ {command}\n"
     shows(TRANSCRIPT, begin + COMMANDS[command], begin + printed(command))
+
+
+def test_readme_shows_what_rank_prints(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, shows: Callable[[Path, str, str], None]
+) -> None:
+    monkeypatch.chdir(folder)
+    text = README.read_text("utf-8")
+    ((command, shown),) = re.findall(
+        r"^    learnedgec (rank .*)\n\n```text\n([^`]*)```", text, re.M
+    )
+    # No shell is here to expand the pattern.
+    shows(README, shown, printed(command.replace("/*.txt", "")).partition("! ")[0])
