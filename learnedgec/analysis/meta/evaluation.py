@@ -137,8 +137,10 @@ def evaluate_metrics(
     edits = sentence_scores(count.metric, rows)
     shared = JudgedBenchmark(benchmark, protocol, human, edits, runtime)
     for each, rows in statistics:
-        samples = shared.samples[:1] if each.metric == Random() else shared.samples
-        known[each] = _system_scores(each, rows, protocol.aggregation, samples)
+        by, is_random = protocol.aggregation, each.metric == Random()
+        samples = shared.samples[:1] if is_random else shared.samples
+        scores = _system_scores(each, rows, by, samples)
+        known[each] = _with_other_seeds(scores, benchmark, by) if is_random else scores
     entries = [
         (_evaluate_random if each.metric == Random() else _evaluate_metric)(
             shared, each, known[each]
@@ -260,9 +262,9 @@ class SystemScores:
     """What a metric gives the systems of a benchmark, which does not depend on people.
 
     Attributes:
-        sentences: float64 (S, N), sentence scores.
-        scores: float64 (S,), system scores.
-        resampled: float64 (B, S), system scores on resamples of the sentences.
+        sentences: float64 (S, N), sentence scores; (R, S, N) of `random`, by each of R seeds.
+        scores: float64 (S,), system scores; (R, S) of `random`.
+        resampled: float64 (B, S), system scores on resamples of the sentences; `random` has one, by seed 0.
     """
 
     sentences: Floats
@@ -369,19 +371,11 @@ def _evaluate_random(
     (`means_and_intervals`). A metric within it is not clearly better than chance. Scores of systems and of
     sentences are of seed 0.
     """
-    first = _evaluate_metric(shared.with_one_resample(), bound, scored)
-    other_seeds = _random_sentences(range(1, _SEEDS), shared.benchmark)
-    other_scores = [
-        system_scores(
-            Random(), [Statistics({"score": row}) for row in rows], shared.protocol.aggregation
-        )
-        for rows in other_seeds
-    ]
-    sentences = np.concatenate([scored.sentences[None], other_seeds])
-    scores = np.stack([scored.scores, *other_scores])
-    values = values_alone(shared, sentences, scores)
-    curves = [_curves(shared, shared.human.scores, row) for row in scores]
-    without = [_without(shared, row) for row in scores]
+    of_first = SystemScores(scored.sentences[0], scored.scores[0], scored.resampled)
+    first = _evaluate_metric(shared.with_one_resample(), bound, of_first)
+    values = values_alone(shared, scored.sentences, scored.scores)
+    curves = [_curves(shared, shared.human.scores, row) for row in scored.scores]
+    without = [_without(shared, row) for row in scored.scores]
     level = shared.protocol.resampling.level
 
     def mean_of(name: str) -> Measurement:
@@ -415,6 +409,19 @@ def _evaluate_random(
             kind: means_and_intervals(np.array([each[kind] for each in without]), level)[0]
             for kind in _CURVES
         },
+    )
+
+
+def _with_other_seeds(first: SystemScores, benchmark: Benchmark, by: Aggregation) -> SystemScores:
+    """Return the scores by `random` with every seed, from those with seed 0."""
+    others = _random_sentences(range(1, _SEEDS), benchmark)
+    scores = [
+        system_scores(Random(), [Statistics({"score": row}) for row in rows], by) for rows in others
+    ]
+    return SystemScores(
+        np.concatenate([first.sentences[None], others]),
+        np.stack([first.scores, *scores]),
+        first.resampled,
     )
 
 

@@ -288,13 +288,13 @@ def values_alone(
         _soft_p_values(shared, sentences) if several and people.p_values is not None else None
     )
     edits = shared.edits.mean(axis=1)
+    between = {}
+    if several:
+        between = _correlations(people.scores, scores) | _partials(people.scores, scores, edits)
 
     def of_one(number: int) -> Iterator[tuple[str, float]]:
         own = sentences[number]
-        if several:
-            between = _correlations(people.scores, scores[number])
-            between |= _partials(people.scores, scores[number], edits)
-            yield from ((name, float(value)) for name, value in between.items())
+        yield from ((name, float(values[number])) for name, values in between.items())
         if p_values is not None and people.p_values is not None:
             soft = soft_pairwise_accuracy(people.p_values, p_values[number])
             yield "soft_pairwise_accuracy", float(soft)
@@ -373,7 +373,7 @@ def _correlations(human: Floats, scores: Floats) -> dict[str, Floats]:
     """Return each correlation of human and metric scores, (…, S) each, over the last axis, by measure."""
     values = {name: correlate(kind, human, scores) for name, kind in _KINDS.items()}
     if human.shape[-1] < MIN_SYSTEMS:
-        nothing = dict.fromkeys(values, np.full(human.shape[:-1], np.nan))
+        nothing = dict.fromkeys(values, np.full_like(values["pairwise_accuracy"], np.nan))
         values = nothing | {"pairwise_accuracy": values["pairwise_accuracy"]}
     return values
 

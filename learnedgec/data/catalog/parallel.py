@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
+from pathlib import Path
 
 from learnedgec.data.catalog.cases import CASES, read_labelled
 from learnedgec.data.catalog.files import dataset_file, sample_folder
@@ -152,8 +154,15 @@ def _of_texts(dataset: str, *files: str) -> Parallel:
 
 @PARALLEL.reader("conll14")
 def _conll14() -> Parallel:
-    sources = read_lines(dataset_file("conll14", "data/source"))
-    gold = dataset_file("conll14", "data/reference.m2")
+    return _read_conll14(
+        *(dataset_file("conll14", f"data/{name}") for name in ("source", "reference.m2"))
+    )
+
+
+# SEEDA-S, SEEDA-E and GJG15 share it.
+@lru_cache(maxsize=1)
+def _read_conll14(source: Path, gold: Path) -> Parallel:
+    sources = read_lines(source)
     return Parallel(tuple(sources), References.from_m2(gold, sources))
 
 

@@ -28,7 +28,7 @@ from learnedgec.data.benchmarks import load_benchmark
 from learnedgec.data.benchmarks.base import Benchmark, Ranking
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import load_metric
-from learnedgec.metrics.sentinels import Length
+from learnedgec.metrics.sentinels import Length, random_numbers
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind_one
 from learnedgec.stats.correlation import correlate, pearson
@@ -111,6 +111,11 @@ def test_texts_are_scored_once_for_several_human_scores(monkeypatch: pytest.Monk
     calls: list[object] = []
     compute = Length.compute
     monkeypatch.setattr(Length, "compute", lambda *given: (calls.append(given), compute(*given))[1])
+    drawn: list[object] = []
+    monkeypatch.setattr(
+        "learnedgec.analysis.meta.evaluation.random_numbers",
+        lambda *given: (drawn.append(given), random_numbers(*given))[1],
+    )
     outputs = {"x": ("a", "b b"), "y": ("b", "b")}
     ratings = {
         human: {"x": np.array([1.0, value]), "y": np.array([3.0, 2.0])}
@@ -118,13 +123,13 @@ def test_texts_are_scored_once_for_several_human_scores(monkeypatch: pytest.Monk
     }
     benchmark = Benchmark("two", ("a", "b"), outputs, ratings=ratings)
     alone = [evaluate("length", benchmark, QUICK, human=human) for human in ("p", "q")]
-    assert len(calls) == 2
+    assert len(calls) == len(drawn) == 2
     scored, metrics = Scored(), with_sentinels([bind_one("length")], Runtime())
     together = [
         evaluate_metrics(metrics, benchmark, QUICK, human, scored, Runtime())
         for human in ("p", "q")
     ]
-    assert len(calls) == 3
+    assert len(calls) == len(drawn) == 3
     np.testing.assert_equal(
         [each.to_dict() for each in together], [each.to_dict() for each in alone]
     )
