@@ -145,6 +145,8 @@ class Study:
                 f"{self.folder} has no {DATABASE}; it is not a study, or is incomplete."
             )
         self._lock = threading.Lock()
+        # Held by the thread that waits to update the tables.
+        self._waiting = threading.Lock()
         self._database = _connect(path)
         self._forget()
 
@@ -400,24 +402,17 @@ class Study:
             self._write_tables(database)
 
     def update_tables(self) -> None:
-        """Add new answers to the tables; if an earlier answer or a table was changed, write them anew."""
-        with self._transaction() as database:
-            database.execute(_WRITTEN)
-            row = database.execute("SELECT answer, sizes FROM written").fetchone()
-            task = self.settings.task
-            if row is None or row["sizes"] != json.dumps(table_sizes(self.folder, task)):
-                self._write_tables(database)
-                return
-            changed = (
-                "SELECT 1 FROM answers AS new JOIN answers AS old USING (item) "
-                "WHERE new.number > ? AND old.number < new.number"
-            )
-            if database.execute(changed, (row["answer"],)).fetchone():
-                self._write_tables(database)
-                return
-            new = list(self._read_judgements(database, row["answer"]))
-            append_tables(self.folder, task, self.sources, self.systems, new)
-            self._note_written(database)
+        """Add new answers to the tables; if an earlier answer or a table was changed, write them anew.
+
+        If another thread waits to do so, it does so for both.
+        """
+        if not self._waiting.acquire(blocking=False):
+            return
+        with contextlib.ExitStack() as waiting:
+            waiting.callback(self._waiting.release)
+            with self._transaction() as database:
+                waiting.close()
+                self._update_tables(database)
 
     def benchmark(self) -> Benchmark:
         """Return the study as a benchmark, with the judgements so far.
@@ -542,6 +537,25 @@ class Study:
         """Write all tables, and note which answers they have."""
         judgements = list(self._read_judgements(database))
         write_tables(self.folder, self.settings.task, self.sources, self.systems, judgements)
+        self._note_written(database)
+
+    def _update_tables(self, database: sqlite3.Connection) -> None:
+        """Add new answers to the tables, or write the tables anew."""
+        database.execute(_WRITTEN)
+        row = database.execute("SELECT answer, sizes FROM written").fetchone()
+        task = self.settings.task
+        if row is None or row["sizes"] != json.dumps(table_sizes(self.folder, task)):
+            self._write_tables(database)
+            return
+        changed = (
+            "SELECT 1 FROM answers AS new JOIN answers AS old USING (item) "
+            "WHERE new.number > ? AND old.number < new.number"
+        )
+        if database.execute(changed, (row["answer"],)).fetchone():
+            self._write_tables(database)
+            return
+        new = list(self._read_judgements(database, row["answer"]))
+        append_tables(self.folder, task, self.sources, self.systems, new)
         self._note_written(database)
 
     def _note_written(self, database: sqlite3.Connection) -> None:

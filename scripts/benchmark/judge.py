@@ -2,7 +2,8 @@
 
 usage: python scripts/benchmark/judge.py FOLDER [--sentences 2500] [--answers 0 1000 4000 10000]
 
-Processor time (user and system) of one process. 20 raters judge pairs of six systems, informative order.
+Processor time (user and system) of one process. 20 raters judge pairs of six systems, informative order;
+`at once` has all of them on the page.
 The studies are kept in FOLDER, so that another checkout measures the same ones (PYTHONPATH=CHECKOUT, with a
 copy of FOLDER, because measuring adds answers). The last line is a digest of the questions that a small study
 of each task asks: equal digests are equal questions.
@@ -11,15 +12,21 @@ of each task asks: equal digests are equal questions.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
 
 from learnedgec import Answer, Study, StudySettings
 from learnedgec.judging.exchange import import_judgements
+from learnedgec.judging.page import application
 from learnedgec.judging.records import Item
 
 CHANGES = [
@@ -99,7 +106,38 @@ def measure_study(folder: Path, sentences: int, answers: int) -> dict[str, float
 
     stored = seconds(round_of_answers) / len(raters)
     asked = seconds(lambda: [study.next(rater) for rater in raters]) / len(raters)
-    return {"answers": answers, "first questions": opened, "answer": stored, "next question": asked}
+    row = {"answers": answers, "first questions": opened, "answer": stored, "next question": asked}
+    return row | {f"at once: {name}": each for name, each in measure_at_once(study).items()}
+
+
+def measure_at_once(study: Study, clients: int = 20, rounds: int = 10) -> dict[str, float]:
+    """Return what the page takes for an answer and the next question, if raters send answers at once.
+
+    `work` is the processor time of client and page. `median` and `p95` are by the clock: a rater waits for
+    the answers that came before.
+    """
+    waited: list[float] = []
+
+    async def client(token: str) -> None:
+        item = (await connection.get(f"/{token}/next")).json()
+        for _ in range(rounds):
+            begun = time.perf_counter()
+            sent = {"answer": asdict(Answer(ranks=[1, 2])), "seconds": 3}
+            reply = await connection.post(f"/{token}/items/{item['number']}", json=sent)
+            waited.append(time.perf_counter() - begun)
+            item = reply.raise_for_status().json()
+
+    async def all_clients() -> None:
+        nonlocal connection
+        transport = httpx.ASGITransport(app=application(study))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as connection:
+            await asyncio.gather(*(client(study.tokens[name]) for name in study.raters[:clients]))
+
+    connection: Any = None
+    work = seconds(lambda: asyncio.run(all_clients())) / (clients * rounds)
+    waited.sort()
+    median, late = (waited[int(share * len(waited))] for share in (0.5, 0.95))
+    return {"work": work, "median": median, "p95": late}
 
 
 def measure_creation(sentences: int, asked_about: int) -> float:

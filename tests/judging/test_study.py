@@ -444,6 +444,26 @@ def test_answers_are_added_to_the_tables_and_changed_ones_write_them_anew(make: 
     assert table.read_bytes() == changed
 
 
+def test_one_of_those_that_wait_updates_the_tables(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, transaction, begun = make(raters=1, repeats=0), Study._transaction, []
+
+    def another_meanwhile(study: Study, **options: Any) -> Any:
+        begun.append(study)
+        if len(begun) == 1:
+            study.update_tables()
+        return transaction(study, **options)
+
+    answer_all(study, "rater-1")
+    monkeypatch.setattr(Study, "_transaction", another_meanwhile)
+    study.update_tables()
+    assert len(begun) == 1
+    study.update_tables()
+    assert len(begun) == 2
+    assert len(read_lines(study.folder / "rankings.csv")) > 1
+
+
 def test_raters_join_a_running_study(make: Make) -> None:
     study, page = make(overlap=0.5, repeats=0), None
     answer_all(study, "rater-1")
