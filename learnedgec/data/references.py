@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -221,6 +221,9 @@ class References(Sequence[tuple[Reference, ...]]):
 
     def __getitem__(self, index: int) -> tuple[Reference, ...]:  # type: ignore[override]
         return self.rows[index]
+
+    def __iter__(self) -> Iterator[tuple[Reference, ...]]:
+        return iter(self.rows)
 
     @property
     def most(self) -> int:
