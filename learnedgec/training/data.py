@@ -216,7 +216,7 @@ class TrainingData(lightning.LightningDataModule):
             for head, names in self.labelled.items()
         }
         others = [
-            self._stored(pair_examples(self._make_pairs()), "data.pairs"),
+            self._stored(pair_examples(self._make_pairs() if self.pairs else {}), "data.pairs"),
             self._stored(case_examples(cases), "data.cases"),
             self._stored(labelled_examples(labelled), "data.labelled"),
         ]
