@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import httpx
 
@@ -118,7 +117,7 @@ def measure_at_once(study: Study, clients: int = 20, rounds: int = 10) -> dict[s
     """
     waited: list[float] = []
 
-    async def client(token: str) -> None:
+    async def client(connection: httpx.AsyncClient, token: str) -> None:
         item = (await connection.get(f"/{token}/next")).json()
         for _ in range(rounds):
             begun = time.perf_counter()
@@ -128,12 +127,11 @@ def measure_at_once(study: Study, clients: int = 20, rounds: int = 10) -> dict[s
             item = reply.raise_for_status().json()
 
     async def all_clients() -> None:
-        nonlocal connection
         transport = httpx.ASGITransport(app=application(study))
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as connection:
-            await asyncio.gather(*(client(study.tokens[name]) for name in study.raters[:clients]))
+            tokens = [study.tokens[name] for name in study.raters[:clients]]
+            await asyncio.gather(*(client(connection, token) for token in tokens))
 
-    connection: Any = None
     work = seconds(lambda: asyncio.run(all_clients())) / (clients * rounds)
     waited.sort()
     median, late = (waited[int(share * len(waited))] for share in (0.5, 0.95))
