@@ -76,6 +76,7 @@ METRICS: Mapping[str, str] = {
     "some": f"weights: SOME's paper, a tenth of GJG15; {_GATE_AND_CAPITALS}",
     "quality": "head: held-out pairs of its data, read together with SEEDA and GJG15",
     "preference": "head: as `quality`; sum: held-out pairs of its data",
+    "impara": "head: the last layer was taken with SEEDA's figures of three layers in view",
     "quality[joint-mpnet-3]": f"head: gmeg:fce, TMU-GFM; {_GATE_AND_CAPITALS}",
     "preference[joint-mpnet-3]": "sum: gmeg:fce, pillars:dev (chosen again after SEEDA and GJG15 had "
     f"been measured); {_GATE_AND_CAPITALS}",

@@ -88,7 +88,7 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "scribendi": ("gpt2", (_SMOL,)),
     "asano": ("the study's language model, parser features and full METEOR", (_SMOL,)),
     "some": ("three regressors of bert-base-cased, trained on TMU-GFM", ({},)),
-    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ()),
+    "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({},)),
 }
 
 # The packages that `reproduce --train` trains; if SOME's do not exist, `joint-mpnet-3` replaces them.

@@ -48,7 +48,7 @@ RELEASES = {
         products=False,
     ),
     RELEASED: Release(
-        "933c9a4358d55b12427dd7c6ff6e9b2c7b9d23fa0e74eb727dbbaea69f770083",
+        "d401f053a2384a4e8c567a268c13b0bbacbfaec8aae618e6c3a47acf6a75ce75",
         "",
         57,
         "Apache-2.0 AND CC-BY-SA-4.0 AND LicenseRef-robustgec AND MIT",

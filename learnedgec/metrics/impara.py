@@ -39,8 +39,8 @@ class Impara(GatedMetric):
     v(hypothesis)), where v is the mean over all tokens of a pretrained encoder's last states. The system
     score is the mean over sentences.
 
-    No weights of IMPARA's estimator are released with learnedgec. `learnedgec train --config impara` trains
-    it as in the paper, and `impara[YOUR-PACKAGE]` reads it.
+    The estimator in the released `open-mpnet` is a head on its frozen encoder, trained on free parallel data;
+    the paper's is BERT-base, trained on CoNLL-2013, and `learnedgec train --config impara` trains that one.
 
     Source: Maeda, Kaneko and Okazaki, "IMPARA: Impact-Based Metric for GEC Using Parallel Data" (COLING
     2022). IMPARA-GED, which has no gate, is a `classifier`.
@@ -51,8 +51,9 @@ class Impara(GatedMetric):
     hypotheses score at most −10, and all others at least −10.
 
     Attributes:
-        quality: an evaluator package with the output `impara`, or a directory or hub id with a sequence
-            classifier of one label (the layout of `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
+        quality: an evaluator package with the output `impara`, such as `open-mpnet`, which is part of the
+            installation; or a directory or hub id with a sequence classifier of one label (the layout of
+            `gotutiyan/IMPARA-QE`), read at up to 128 tokens.
         similarity: the encoder for the similarity, not fine-tuned, or `characters`, the share of common
             trigrams of characters (`character_similarities`). By default, the gate of the package's training
             (`model.gate`) decides: `characters`; `cosine`, as in the paper, by the encoder that the package
@@ -63,8 +64,8 @@ class Impara(GatedMetric):
 
     Example:
         >>> from learnedgec import load_metric
-        >>> load_metric("impara[mine](threshold=0.8)").label
-        'impara[mine](threshold=0.8)'
+        >>> load_metric("impara(threshold=0.8)").label
+        'impara[open-mpnet](threshold=0.8)'
     """
 
     name: ClassVar[str] = "impara"
@@ -72,7 +73,7 @@ class Impara(GatedMetric):
     aggregate_parameters: ClassVar[frozenset[str]] = frozenset({"threshold", "activation"})
     per_sentence: ClassVar[tuple[str, ...]] = ("quality", "similarity")
     means: ClassVar[tuple[str, ...]] = ("similarity",)
-    quality: str = ""
+    quality: str = RELEASED
     similarity: str | None = None
     threshold: float | None = None
     activation: Literal["sigmoid", "none"] = "sigmoid"
@@ -111,17 +112,11 @@ class Impara(GatedMetric):
 
     def output_sums(self, runtime: Runtime) -> list[OutputSum]:
         """Return the quality estimator with its output."""
-        if not self.quality:
-            raise ModelError(
-                "no weights of IMPARA's estimator are released; use quality, the score of "
-                f"{RELEASED}, or train the estimator (configs/impara.yaml) and name its package: "
-                "impara[YOUR-PACKAGE]."
-            )
         return [OutputSum(runtime.open(find_predictor, self.quality), {_OUTPUT: 1.0})]
 
     def check(self, runtime: Runtime) -> None:
         """Raise unless both models are available, and the package has IMPARA's estimator."""
-        predictor = self.predictor(runtime) if self.quality else None
+        predictor = self.predictor(runtime)
         if isinstance(predictor, Package):
             outputs = output_names(predictor.config)
             if _OUTPUT not in outputs and "quality" in outputs:

@@ -221,20 +221,15 @@ def test_metrics_of_one_package_share_its_passes(tmp_path: Path) -> None:
     assert PROFILE.encoded - before == 5 + 6
 
 
-def test_impara_without_its_estimator_names_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(ModelError) as none_released:
-        bind_one("impara(threshold=0.5)")
-    assert str(none_released.value) == (
-        "impara(threshold=0.5): no weights of IMPARA's estimator are released; use quality, the score of "
-        "open-mpnet, or train the estimator (configs/impara.yaml) and name its package: "
-        "impara[YOUR-PACKAGE]."
-    )
-    with pytest.raises(ModelError) as other:
-        bind_one("impara[open-mpnet]")
-    assert str(other.value) == (
-        "impara[open-mpnet]: the evaluator open-mpnet has no output impara, IMPARA's estimator; use "
-        "quality[open-mpnet], which reads its output quality, or a package whose head impara was trained "
-        "with configs/impara.yaml."
+def test_impara_reads_the_estimator_of_a_package(tmp_path: Path) -> None:
+    other = tiny.save_evaluator(tmp_path / "other", heads={"quality": HeadConfig()})
+    metric = load_metric("impara", quality=str(other))
+    with pytest.raises(ModelError) as missing:
+        bind_one(metric)
+    assert str(missing.value) == (
+        f"{metric.label}: the evaluator {other} has no output impara, IMPARA's estimator; use "
+        f"{load_metric('quality', model=str(other)).label}, which reads its output quality, or a package "
+        "whose head impara was trained with configs/impara.yaml."
     )
     package = tiny.save_evaluator(tmp_path / "mine", heads={"impara": HeadConfig()})
     score = load_metric("impara", quality=str(package)).score(["he go ."], ["he goes ."])

@@ -81,6 +81,7 @@ def test_spellings_of_one_metric(typed: str, name: str) -> None:
         ),
         ("quality", "quality[open-mpnet]", None),
         ("preference", "preference[open-mpnet]", None),
+        ("impara", "impara[open-mpnet]", None),
         ("head(name='quality')", "head[open-mpnet.quality]", None),
         ("head[m.a]", "head[m.a]", "head(model='m', heads=('a',), weights=(1.0,))"),
         ("head(model='m.2', heads=('a',))", "head[m.2.a]", None),

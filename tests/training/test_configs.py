@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,9 @@ def test_configurations_are_accepted(path: Path, tiny_encoder: Path, tmp_path: P
         heads = {name: HeadConfig("hypothesis") for name in names}
         second = tiny.save_evaluator(tmp_path / "second", heads=heads)
         encoder = [*encoder[4:], "--model.encoder", str(second), "--model.frozen_layers", "2"]
-        encoder += ["--model.heads", "{capitals: {objective: capitals, layer: 1}}"]
+        own = {"capitals": {"objective": "capitals", "layer": 1}}
+        own |= {"impara": {"objective": "logistic"}} if path.stem == "open-mpnet" else {}
+        encoder += ["--model.heads", json.dumps(own)]
     data = training_data([*words, "--config", str(path), *encoder])
     assert data.ratings or data.pairs
 
