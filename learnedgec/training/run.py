@@ -7,6 +7,8 @@ import hashlib
 import json
 import logging
 import math
+import os
+import platform
 import signal
 import threading
 import warnings
@@ -583,9 +585,9 @@ class Run:
         }
 
 
-# glibc's `M_TRIM_THRESHOLD` and `M_MMAP_MAX`: bytes at the end of the heap above which the system gets them
-# back, and the number of blocks that the system maps one by one.
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+# glibc's `M_TRIM_THRESHOLD`, `M_MMAP_THRESHOLD` and `M_MMAP_MAX`: bytes at the end of the heap above which
+# the system gets them back, bytes of a block above which the system maps it by itself, and how many it maps.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 
 
 @contextmanager
@@ -593,23 +595,24 @@ def keeping_memory() -> Iterator[None]:
     """Let the process keep the memory that it frees, where its C library is glibc.
 
     Each step frees its gradients. The system would take their pages back and clear them for the next step,
-    which takes a tenth of the time of a small encoder's step.
+    which takes a tenth of the time of a small encoder's step. A user's own settings, which are environment
+    variables, are left as they are.
     """
-    try:
-        library = ctypes.CDLL(None)
-        mallopt, trim = library.mallopt, library.malloc_trim
-    except (AttributeError, OSError, TypeError):
+    is_set = any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ)
+    if is_set or platform.libc_ver()[0] != "glibc":
         yield
         return
-    mallopt(_MMAP_MAX, 0)
-    mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+    library = ctypes.CDLL(None)
+    library.mallopt(_MMAP_MAX, 0)
+    library.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
     try:
         yield
     finally:
-        # These are glibc's own values once a process has freed large blocks.
-        mallopt(_MMAP_MAX, 2**16)
-        mallopt(_TRIM_THRESHOLD, 2**26)
-        trim(0)
+        # glibc adapts its own values no more, so these are the ones to which they grow as blocks are freed.
+        library.mallopt(_MMAP_MAX, 2**16)
+        library.mallopt(_MMAP_THRESHOLD, 2**25)
+        library.mallopt(_TRIM_THRESHOLD, 2**26)
+        library.malloc_trim(0)
 
 
 @contextmanager
