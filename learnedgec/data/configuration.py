@@ -272,7 +272,9 @@ def _wrong_class(message: str, classes: Mapping[str, Registry[Any]]) -> Learnedg
     if option is None:
         return None
     path, missing, unknown = option.groups()
-    page = f"{keys[0]}.help" + (f" {path.rpartition('.')[2]}" if named else "")
+    kind = path.rpartition(".")[2]
+    # Heads are of one class, whose name their page does not take.
+    page = f"{keys[0]}.help" + ("" if kind == "HeadOptions" else f" {kind}")
     hint = f"`learnedgec train --{page}` lists the options."
     key = ".".join(keys)
     if missing:
@@ -291,7 +293,7 @@ _TYPES = {
     "tuple": "a list such as [FIRST, SECOND]",
     "dict": "a mapping such as {KEY: VALUE}",
     "subclass": "a mapping such as {KEY: VALUE}",
-    "dot": "a mapping such as {fluency: {input: hypothesis or pair}}",
+    "dot": "the name of a class or {KEY: VALUE}",
     "PositiveInt": "a whole number of at least 1",
     "NonNegativeInt": "a whole number of at least 0",
     "NonNegativeFloat": "a number of at least 0",
@@ -302,6 +304,9 @@ _TYPES = {
     "Tokens": "a whole number of at least 3",
     "PairFileName": "a list of files such as [pairs.jsonl]",
 }
+
+# Keys that have a better example than their types.
+_EXPECTED = {"model.heads": "a mapping such as {fluency: {input: hypothesis or pair}}"}
 
 _TYPE = re.compile(
     r"(?:Expected a typing\.Literal\[|not among choices \()(.+)[\])]|"
@@ -346,8 +351,9 @@ def _wrong_value(message: str) -> ConfigError | None:
         f"one of {choices}" if choices else _TYPES.get(kind)
         for choices, kind in _TYPE.findall(reasons)
     ]
-    expected = " or ".join(dict.fromkeys(filter(None, kinds)))
+    key = ": ".join(parts[::2])
+    expected = _EXPECTED.get(key) or " or ".join(dict.fromkeys(filter(None, kinds)))
     if not expected:
         return None
     value = f" is {next(filter(None, given.groups()), '')[:200]!r};" if given else ":"
-    return ConfigError(f"{': '.join(parts[::2])}{value} {expected} was expected.")
+    return ConfigError(f"{key}{value} {expected} was expected.")
