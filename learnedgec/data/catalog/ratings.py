@@ -74,17 +74,21 @@ def read_ratings(
             `system`, and rows whose cells are all empty are not left out.
 
     Raises:
-        UnknownNameError: neither a dataset nor an existing path.
+        UnknownNameError: a name of neither a dataset nor an existing path.
         FormatError: a line cannot be used, and the message names it; a column numbers the rows instead of
             rating them; or no row has a rating.
     """
     if table in RATINGS:
         yield from RATINGS.load(str(table))
         return
-    if isinstance(table, str | os.PathLike):
-        (table,) = RATINGS.expand(os.fspath(table))
+    if isinstance(table, str):
+        RATINGS.expand(table)  # a name that is neither a dataset nor a path is refused
     columns, counts, is_rated = columns or {}, RowCounts(), False
-    if isinstance(table, str) and Path(table).is_dir() and not is_saved_dataset(table):
+    if (
+        isinstance(table, str | os.PathLike)
+        and Path(table).is_dir()
+        and not is_saved_dataset(table)
+    ):
         ratings = _read_folder(Path(table))
     else:
         required = ("source", "hypothesis", "system") if as_outputs else ("hypothesis",)

@@ -20,6 +20,7 @@ from learnedgec.data.catalog import (
     load_ratings,
     load_sentences,
 )
+from learnedgec.data.catalog.ratings import read_ratings
 from learnedgec.data.catalog.registry import DATASETS, KINDS, Kind, concatenated
 from learnedgec.errors import InputError, PluginError, UnknownNameError
 
@@ -100,6 +101,9 @@ def test_a_path_comes_after_the_datasets(tmp_path: Path, monkeypatch: pytest.Mon
     assert [rating.hypothesis for rating in load_ratings("mine.csv")] == ["A ."]
     assert len(load_ratings("sample")) == 360
     assert RATINGS.expand("mine.csv") == ("mine.csv",)
+    # A `Path` is no name.
+    Path("lau").write_text("hypothesis,fluency\nC .,3\n")
+    assert [rating.hypothesis for rating in read_ratings(Path("lau"))] == ["C ."]
 
 
 @pytest.mark.parametrize("name", ["absent.csv", "folder/absent", "./absent", "a.b/c:d"])
