@@ -81,7 +81,8 @@ class Column:
 class Table:
     """The columns and rows of a result, from which every format follows.
 
-    A column without any value is left out.
+    Readers do not see a column without any value. CSV, JSON and data frames have each column that a row
+    names.
 
     Attributes:
         columns: the columns, in order.
