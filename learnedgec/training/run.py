@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import logging
 import math
-import os
-import platform
 import signal
 import threading
 import warnings
@@ -387,8 +384,7 @@ class Run:
         if trainer.strategy.root_device.type == "cuda":
             torch.set_float32_matmul_precision("high")  # TF32
         try:
-            with keeping_memory():
-                trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
+            trainer.fit(self.module, self.data, ckpt_path=checkpoint, weights_only=True)
         except SystemExit as error:
             # Lightning raises this after Ctrl-C and after SIGTERM, with which clusters end jobs. The caller
             # decides which message is printed and which status is returned.
@@ -583,36 +579,6 @@ class Run:
             "ended_by": f"{ends} {vars(self.config.early_stopping)}",
             "packaged_with": f"{self.config.bits} bits {model.sums}",
         }
-
-
-# glibc's `M_TRIM_THRESHOLD`, `M_MMAP_THRESHOLD` and `M_MMAP_MAX`: bytes at the end of the heap above which
-# the system gets them back, bytes of a block above which the system maps it by itself, and how many it maps.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
-
-
-@contextmanager
-def keeping_memory() -> Iterator[None]:
-    """Let the process keep the memory that it frees, where its C library is glibc.
-
-    Each step frees its gradients. The system would take their pages back and clear them for the next step,
-    which takes a tenth of the time of a small encoder's step. A user's own settings, which are environment
-    variables, are left as they are.
-    """
-    is_set = any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ)
-    if is_set or platform.libc_ver()[0] != "glibc":
-        yield
-        return
-    library = ctypes.CDLL(None)
-    library.mallopt(_MMAP_MAX, 0)
-    library.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
-    try:
-        yield
-    finally:
-        # glibc adapts its own values no more, so these are the ones to which they grow as blocks are freed.
-        library.mallopt(_MMAP_MAX, 2**16)
-        library.mallopt(_MMAP_THRESHOLD, 2**25)
-        library.mallopt(_TRIM_THRESHOLD, 2**26)
-        library.malloc_trim(0)
 
 
 @contextmanager

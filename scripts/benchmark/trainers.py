@@ -99,7 +99,7 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
     import pytorch_lightning as lightning
     import torch
 
-    from learnedgec.training.run import Run, keeping_memory
+    from learnedgec.training.run import Run
     from learnedgec.training.settings import read_settings
 
     class Metered(lightning.Callback):
@@ -140,8 +140,7 @@ def ours(job: Mapping[str, Any]) -> dict[str, float]:
         trainer.limit_val_batches = 0
         metered = Metered()
         trainer.callbacks = [metered]
-        with keeping_memory():
-            trainer.fit(run.module, run.data)
+        trainer.fit(run.module, run.data)
     figures = metered.meter.figures(job["device"])
     torch.save(metered.batches, job["batches"])
     return figures

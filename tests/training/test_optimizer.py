@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
-import platform
-import resource
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +18,6 @@ from transformers import AutoModel, ModernBertConfig, Qwen2Config, Trainer
 
 from learnedgec.errors import ConfigError
 from learnedgec.training.module import EvaluatorModule, HeadOptions
-from learnedgec.training.run import keeping_memory
 from learnedgec.training.start import ModelSettings
 
 
@@ -137,40 +133,3 @@ def test_no_gradient_takes_memory_between_steps(words: list[str]) -> None:
     with patch.object(EvaluatorModule, "on_train_batch_end", end):
         trained([*words, "--name", "freed"])
     assert kept == [False] * 4
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
-def test_training_keeps_the_memory_that_it_frees(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("MALLOC_", "GLIBC_TUNABLES"))]:
-        monkeypatch.delenv(name)
-
-    def pages_of(size: int) -> int:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        torch.ones(size)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-    def new_pages(size: int = 2**24) -> int:
-        # The first blocks make the heap grow.
-        return min(pages_of(size) for _ in range(5))
-
-    usual = new_pages()
-    with keeping_memory():
-        assert new_pages() < usual / 2
-    assert new_pages() > usual / 2
-    # Blocks of some MB are kept afterwards, too, as in a process that has freed such blocks.
-    assert new_pages(2**22) < usual / 8
-    monkeypatch.setenv("MALLOC_MMAP_MAX_", "65536")
-    with keeping_memory():
-        assert new_pages() > usual / 2
-
-
-def test_an_interruption_stays_the_cause_where_memory_cannot_be_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
-    monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
-    error = SystemExit()
-    error.__context__ = KeyboardInterrupt()
-    with pytest.raises(SystemExit), keeping_memory():
-        raise error
-    assert isinstance(error.__context__, KeyboardInterrupt)
