@@ -91,7 +91,7 @@ _MODELS: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "impara": ("an estimator of bert-base-cased, trained on CoNLL-2013", ({},)),
 }
 
-# The packages that `reproduce --train` trains; if SOME's do not exist, `joint-mpnet-3` replaces them.
+# The packages that `reproduce --train` trains. Where they do not exist, the released evaluators replace them.
 _TRAINED: Mapping[str, Mapping[str, Any]] = {
     "some": {name: f"some-{name}" for name in ("grammaticality", "fluency", "meaning")},
     "impara": {"quality": "impara"},
