@@ -247,8 +247,8 @@ def windows(kind: Correlation, human: Floats, metric: Floats, width: int, order:
     slide = np.lib.stride_tricks.sliding_window_view
     return correlate(
         kind,
-        slide(human[..., order], width, axis=-1),
-        slide(metric[..., order], width, axis=-1),
+        slide(human.take(order, axis=-1), width, axis=-1),
+        slide(metric.take(order, axis=-1), width, axis=-1),
     )
 
 
@@ -265,10 +265,10 @@ def among_best(kind: Correlation, human: Floats, metric: Floats, order: Indices)
         order: int (S,), the systems from best to worst.
     """
     columns = [
-        correlate(kind, human[..., order[:count]], metric[..., order[:count]])
+        correlate(kind, human.take(order[:count], axis=-1), metric.take(order[:count], axis=-1))
         for count in range(4, len(order) + 1)
     ]
-    return np.stack(columns, axis=-1) if columns else np.empty((*human.shape[:-1], 0))
+    return np.stack(columns, axis=-1) if columns else np.empty((*metric.shape[:-1], 0))
 
 
 def ranks(scores: Floats) -> Indices:
@@ -296,18 +296,18 @@ def rank_distance(scores: Floats, human: Sequence[Floats]) -> int:
 
 
 def leave_one_out(kind: Correlation, human: Floats, metric: Floats) -> Floats:
-    """Return the correlation without each system in turn, float64 (S,); NaN for fewer than four.
+    """Return the correlation without each system in turn, float64 (…, S); NaN for fewer than four.
 
     Args:
         kind: the name of the correlation.
         human: (S,), the human scores.
-        metric: (S,), the metric's scores.
+        metric: (…, S), the metric's scores.
     """
     size = len(human)
     if size < 4:
-        return np.full(size, np.nan)
+        return np.full(metric.shape, np.nan)
     others = np.array([[other for other in range(size) if other != out] for out in range(size)])
-    return correlate(kind, human[others], metric[others])
+    return correlate(kind, human[others], metric.take(others, axis=-1))
 
 
 def _pair_signs(scores: Floats) -> Floats:

@@ -358,7 +358,7 @@ def _curves(
 
 
 def _without(shared: JudgedBenchmark, scores: Floats) -> dict[str, Floats]:
-    """Return the correlations without each system in turn, (S,), by their kind."""
+    """Return the correlations without each system in turn, (…, S), by their kind."""
     return {kind: leave_one_out(kind, shared.human.scores, scores) for kind in _CURVES}
 
 
@@ -374,8 +374,7 @@ def _evaluate_random(
     of_first = SystemScores(scored.sentences[0], scored.scores[0], scored.resampled)
     first = _evaluate_metric(shared.with_one_resample(), bound, of_first)
     values = values_alone(shared, scored.sentences, scored.scores)
-    curves = [_curves(shared, shared.human.scores, row) for row in scored.scores]
-    without = [_without(shared, row) for row in scored.scores]
+    curves = _curves(shared, shared.human.scores, scored.scores)
     level = shared.protocol.resampling.level
 
     def mean_of(name: str) -> Measurement:
@@ -393,10 +392,8 @@ def _evaluate_random(
 
     def mean_curves(name: str) -> dict[str, Curve]:
         return {
-            kind: Curve(
-                *means_and_intervals(np.array([each[name][kind] for each in curves]), level)
-            )
-            for kind in curves[0][name]
+            kind: Curve(*means_and_intervals(values, level))
+            for kind, values in curves[name].items()
         }
 
     return dataclasses.replace(
@@ -406,8 +403,8 @@ def _evaluate_random(
         windows=mean_curves("windows"),
         best=mean_curves("best"),
         without={
-            kind: means_and_intervals(np.array([each[kind] for each in without]), level)[0]
-            for kind in _CURVES
+            kind: means_and_intervals(values, level)[0]
+            for kind, values in _without(shared, scored.scores).items()
         },
     )
 
