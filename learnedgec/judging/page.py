@@ -13,7 +13,6 @@ nothing from another host. Texts and comments are text everywhere and never mark
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any
 
@@ -29,6 +28,8 @@ with needs("judge", "the page for judgements"):
     from fastapi.responses import JSONResponse, PlainTextResponse, Response
     from fastapi.templating import Jinja2Templates
     from markdown_it import MarkdownIt
+    from starlette.datastructures import MutableHeaders
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     _TEMPLATES = Jinja2Templates(str(files("learnedgec.judging").joinpath("templates")))
 
@@ -154,14 +155,24 @@ def _shown(item: Item | None, study: Study) -> JSONResponse:
     return JSONResponse(shown)
 
 
+@dataclasses.dataclass
+class _Secured:
+    """An ASGI application that sends the headers of security with every answer."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        await self.app(scope, receive, send_secured)
+
+
 def _answer_safely(app: FastAPI) -> None:
     """Send the headers of security with every answer, and answer every error with one sentence."""
-
-    @app.middleware("http")
-    async def secure(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call(request)
-        response.headers.update(_HEADERS)
-        return response
+    app.add_middleware(_Secured)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
