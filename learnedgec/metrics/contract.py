@@ -828,7 +828,8 @@ def distinct_statistics(metric: Metric, corpus: Corpus, runtime: Runtime) -> dic
         runtime: how to run.
 
     Raises:
-        PluginError: `compute` does not return one row of an array for each sentence.
+        PluginError: `compute` does not return one row of an array for each sentence, `sentence_scores` not
+            one number for each, or `aggregate` not one number.
     """
     rows = corpus.rows
     size = len(rows.sources)
@@ -841,7 +842,20 @@ def distinct_statistics(metric: Metric, corpus: Corpus, runtime: Runtime) -> dic
             f"{metric.label}: compute did not return Statistics of NumPy arrays with one row for each of "
             f"{size} sentences."
         )
+    # One row shows the shapes, here for every command: they index, resample and compare what these return.
+    row = computed.take([0])
+    if not _are_numbers(metric.sentence_scores(row), (1,)):
+        raise PluginError(
+            f"{metric.label}: sentence_scores did not return an array of one number for each sentence."
+        )
+    if not _are_numbers(np.asarray(metric.aggregate(row)), ()):
+        raise PluginError(f"{metric.label}: aggregate did not return one number.")
     return {system: computed.take(numbers) for system, numbers in rows.numbers.items()}
+
+
+def _are_numbers(values: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether `values` are an array of real numbers of this shape."""
+    return isinstance(values, np.ndarray) and values.shape == shape and values.dtype.kind in "biuf"
 
 
 def aggregated(metric: Metric, name: str, statistics: Statistics, signature: str = "") -> Score:
@@ -852,18 +866,8 @@ def aggregated(metric: Metric, name: str, statistics: Statistics, signature: str
         name: the label of the metric in the result.
         statistics: the statistics of one system.
         signature: the signature of the score.
-
-    Raises:
-        PluginError: the sentence scores are not one number per sentence.
     """
-    size = len(statistics)
-    try:
-        sentences = np.asarray(metric.sentence_scores(statistics), np.float64).reshape(size)
-    except (TypeError, ValueError):
-        raise PluginError(
-            f"{metric.label}: sentence_scores did not return an array of one number for each of {size} "
-            "sentences."
-        ) from None
+    sentences = np.asarray(metric.sentence_scores(statistics), np.float64)
     if np.isnan(sentences).all():
         warnings.warn(f"{metric.label}: no sentence has a score, all are NaN.", stacklevel=3)
     warn_of_doubts(metric, [statistics])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import huggingface_hub.constants
 import numpy as np
 import pytest
 
-from learnedgec import Metric, Statistics, load_metric, score
+from learnedgec import Metric, Statistics, compare, load_metric, rank, score
 from learnedgec.errors import InputError, LearnedgecError, ModelError, PluginError
 from learnedgec.runtime.runtime import Runtime
 from learnedgec.scoring import bind
@@ -77,7 +78,10 @@ class Slip(Metric):
         return Statistics({"r": columns.get(self.kind, np.ones(size))})
 
     def sentence_scores(self, statistics: Statistics) -> Any:
-        return statistics["r"]
+        return float(statistics["r"].mean()) if self.kind == "mean" else statistics["r"]
+
+    def aggregate(self, statistics: Statistics) -> Any:
+        return statistics["r"] if self.kind == "rows" else super().aggregate(statistics)
 
 
 @pytest.mark.filterwarnings("ignore:the spaCy package")
@@ -87,17 +91,21 @@ class Slip(Metric):
         ("bare", PluginError, "compute did not return Statistics of NumPy arrays with one row for"),
         ("list", PluginError, "compute did not return Statistics"),
         ("square", PluginError, "sentence_scores did not return an array of one number for each"),
+        ("mean", PluginError, "sentence_scores did not return an array of one number for each"),
+        ("rows", PluginError, "aggregate did not return one number."),
         ("uneven", InputError, "statistics have one row per sentence; r has 2, s has 3."),
     ],
 )
 def test_a_slip_in_a_metric_of_ones_own_is_one_sentence(
     kind: str, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error) as caught:
-        score(Slip(kind=kind), ["a", "b"], ["a", "b"])
-    assert message in str(caught.value)
-    if error is PluginError:
-        assert str(caught.value).startswith(f"slip(kind={kind!r}): ")
+    systems = {"ours": ["a", "b"], "theirs": ["a", "b"]}
+    for use in (score, rank, partial(compare, baseline="ours")):
+        with pytest.raises(error) as caught:
+            use(Slip(kind=kind), ["a", "b"], systems)
+        assert message in str(caught.value)
+        if error is PluginError:
+            assert str(caught.value).startswith(f"slip(kind={kind!r}): ")
 
 
 def test_scores_that_are_no_numbers_are_told() -> None:
