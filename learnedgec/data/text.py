@@ -58,8 +58,12 @@ def read_text(path: PathLike) -> str:
     """
     name = os.fspath(path)[:200]
     check_no_workbook(path)
+    if name == "-" and sys.stdin.buffer.closed:
+        raise InputError(
+            "- was given twice, and standard input can be read once; write it to a file."
+        )
     try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
+        content = _read_stdin() if name == "-" else Path(path).read_bytes()
         if Path(path).suffix == ".gz":
             content = gzip.decompress(content)
     except FileNotFoundError:
@@ -70,6 +74,12 @@ def read_text(path: PathLike) -> str:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{name} cannot be read: {reason.lower()}.") from None
     return decode(content, name).removeprefix("\ufeff")
+
+
+def _read_stdin() -> bytes:
+    """Return what standard input holds, and close it: a second reader would find it empty."""
+    with sys.stdin.buffer as file:
+        return file.read()
 
 
 def decode(content: bytes, path: PathLike, first: int = 1) -> str:

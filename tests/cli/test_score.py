@@ -133,6 +133,13 @@ def test_an_output_may_come_from_standard_input(run: Any, monkeypatch: pytest.Mo
     assert run(f"{command} -").out.replace("stdin", "good") == run(f"{command} good.txt").out
 
 
+def test_standard_input_is_one_file(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(Path("good.txt").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    result = run(f"score {REFERENCE} --metric gleu --hyp - --src -", code=2)
+    assert "- was given twice, and standard input can be read once" in result.err
+
+
 def test_a_stream_prints_what_a_whole_corpus_prints(run: Any) -> None:
     command = f"score {REFERENCE} --hyp good.txt bad.txt"
     for options in ("--metric gleu", "--metric m2", "--metric gleu --format csv"):
