@@ -99,7 +99,8 @@ def leaders(
     parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
     test = f"{used_tests(judges)}, p < {1 - first.resampling.level:.2g}{first.correction}"
-    decided = [f"{text[0].upper()}{text[1:]} ({test})."] if text else []
+    known = any(np.isfinite(ranking.scores).any() for ranking in judges)
+    decided = [f"{text[0].upper()}{text[1:]}{f' ({test})' * known}."] if text else []
     return " ".join([*decided, *sentences])
 
 

@@ -113,6 +113,7 @@ def test_leaders_are_named_in_one_sentence() -> None:
         [replace(ranked(5.0, resampling=Resampling(400, 0.999)), metric="gleu")]
     )
     assert said(np.nan) == "s0 has no score."
+    assert said(np.nan, np.nan) == "By gleu, no system has a score."
 
 
 def test_the_tests_are_those_of_all_metrics() -> None:
