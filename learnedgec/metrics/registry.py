@@ -275,6 +275,16 @@ def _imported(path: str) -> type[Metric]:
         raise BadNameError(
             f"{path}: the class has no name; give it one, such as name: ClassVar[str] = 'mine'."
         )
+    if "__dataclass_fields__" not in vars(kind):
+        hints = typing.get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            del hints[field.name]
+        for key, hint in hints.items():
+            if typing.ClassVar not in (hint, typing.get_origin(hint)):
+                raise BadNameError(
+                    f"{path}: {key!r} is no parameter yet; write @dataclass(frozen=True) above the class, or "
+                    f"{key}: ClassVar[…] if it is a constant."
+                )
     if METRICS.get(kind.name) != f"{kind.__module__}:{kind.__qualname__}":
         kind.import_path = path
     return kind

@@ -143,6 +143,10 @@ class Nameless(Characters):
     name = None
 
 
+class Bare(Characters):
+    lower: bool = False
+
+
 class Half(Metric):
     name = "half"
 
@@ -202,6 +206,10 @@ def test_a_class_may_take_any_sequence_and_anything(own_module: str) -> None:
         ("{own}:NOTHING", "has no subclass of Metric named NOTHING"),
         ("{own}:Half", "Half in .* lacks sentence_scores"),
         ("{own}:Nameless", "the class has no name"),
+        (
+            "{own}:Bare",
+            r"'lower' is no parameter yet; write @dataclass\(frozen=True\) above the class",
+        ),
         ("{own}", "a class of your own is MODULE:CLASS"),
         ("{own}:Characters(n=1)", "no parameter of .*:Characters is named 'n'"),
     ],
