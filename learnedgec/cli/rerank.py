@@ -55,9 +55,9 @@ def run_rerank(arguments: Sequence[str]) -> None:
     flags.require(options, by="quality, --by 'mbr(gleu)' or --by vote")
     given = parser.parse_args(arguments, defaults=False)
     if options.by == "vote":
-        flags.check_absent(given, ("fallback", "longest_edit"), "they are for a metric in --by")
+        flags.check_absent(given, ("fallback", "longest_edit"), "--by vote takes no metric")
     else:
-        flags.check_absent(given, ("threshold", "annotator"), "they are for --by vote")
+        flags.check_absent(given, ("threshold", "annotator"), f"--by {options.by} takes no vote")
     runtime = flags.read_runtime(options)
     if options.by == "vote":
         texts = _voted(options, runtime)
