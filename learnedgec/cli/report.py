@@ -11,6 +11,7 @@ from typing import Any
 
 from learnedgec.cli import flags, inputs, output
 from learnedgec.data.benchmarks import load_benchmark
+from learnedgec.data.records import suffix
 from learnedgec.errors import InputError
 from learnedgec.metrics.registry import read_name
 from learnedgec.report.data import ReportSettings, build_benchmark_report, build_corpus_report
@@ -64,6 +65,8 @@ def run_report(arguments: Sequence[str]) -> None:
     flags.add_runtime(parser)
     options = parser.parse_args(arguments)
     output.check_out(options.out)
+    if suffix(options.out) not in ("", ".html", ".htm"):
+        raise InputError(f"--out is {options.out}; the report is a page, so name the file .html.")
     output.check_free(Path(options.out), options)
     attributed = [read_name(name) for name in options.attribution or ()]
     build: Callable[..., dict[str, Any]]
