@@ -27,6 +27,7 @@ from learnedgec.training.pairs import RankedPair, RankingPairs, read_ranked_pair
 from learnedgec.training.pairs.judged import RatedPairs, grouped_ratings
 
 OUTPUTS = {"source": "src", "outputs": ["a", "b", "c"]}
+PAIR = {"source": "src", "better": "a", "worse": "b", "margin": "ra", "tie": "rb"}
 
 
 def table(path: Path, text: str) -> Path:
@@ -43,6 +44,8 @@ def table(path: Path, text: str) -> Path:
         ({"best": "ra"}, "s,x,y,z,b,,", [("y", "x", 1.0), ("y", "z", 1.0)]),
         ({"best": "ra"}, "s,x,y,z,3,,", [("z", "x", 1.0), ("z", "y", 1.0)]),
         ({"best": "ra"}, "s,x,y,z,tie,,", []),
+        (PAIR, "s,x,y,z,,0,", [("x", "y", 1.0)]),
+        (PAIR, "s,x,y,z,,1,", []),
         (
             {"best": "ra", "worst": "rb"},
             "s,x,y,z,y,x,",
@@ -56,7 +59,7 @@ def test_judgements_become_pairs(
     path = table(tmp_path / "judged.csv", f"src,a,b,c,ra,rb,rc\n{row}\n")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        pairs = read_ranked_pairs(path, {**OUTPUTS, **columns})
+        pairs = read_ranked_pairs(path, columns if "better" in columns else {**OUTPUTS, **columns})
     notices = [str(warning.message).partition(": ")[2] for warning in caught]
     ties = "1 of 1 judgements prefer no output, so no pair comes from them."
     assert notices == ([] if expected else [ties])
@@ -84,9 +87,6 @@ def test_the_same_pairs_in_every_kind_of_file(tmp_path: Path) -> None:
         read_ranked_pairs(tmp_path / "saved")
 
 
-PAIR = {"source": "src", "better": "a", "worse": "b", "margin": "ra"}
-
-
 @pytest.mark.parametrize(
     ("columns", "row", "message"),
     [
@@ -104,6 +104,7 @@ PAIR = {"source": "src", "better": "a", "worse": "b", "margin": "ra"}
         ({**OUTPUTS, "best": "chosen"}, "s,x,y,z,1,2,", ":1: no column 'chosen'; found"),
         (PAIR, "s,x,y,z,-1,,", ":2: 'ra' is '-1.0'; a number of at least 0"),
         (PAIR, "s,x,x,z,1,,", ":2: 'a' and 'b' are the same text"),
+        (PAIR, "s,x,y,z,,2,", ":2: 'rb' is '2'; 0 or 1 was expected"),
     ],
 )
 def test_an_error_names_row_and_column(

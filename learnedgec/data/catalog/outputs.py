@@ -302,7 +302,9 @@ def _sample_rankings() -> list[Ranking]:
 # -- rows of a user's judgements of several outputs: rankings, and choices of the best or worst one ---
 
 
-JUDGEMENTS = ("better", "worse", "margin", "outputs", "ranks", "best", "worst", "origin", "correct")
+JUDGEMENTS = (
+    *("better", "worse", "margin", "tie", "outputs", "ranks", "best", "worst", "origin", "correct"),
+)
 """The columns of files of judgements, besides `source` and `group`."""
 
 

@@ -46,7 +46,7 @@ def read_ranked_pairs(table: PathLike | Rows, columns: Columns | None = None) ->
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset (see `read_records`), has the column `source`,
     and
 
-    - `better` and `worse`, and perhaps `margin`, for one pair; or
+    - `better` and `worse`, and perhaps `margin`, for one pair, or none where `tie` is 1; or
     - `outputs`, a list of texts or several columns of the file, with `ranks`, a list or several columns of
       numbers from 1, the best (-1 or an empty cell is no rank). Each two outputs with different ranks are a
       pair, whose margin is the difference; or
@@ -92,6 +92,11 @@ def _pairs(row: JudgementRow) -> Iterator[tuple[str, str, float]]:
                 yield better, worse, margin
         return
     better, worse = row.text("better"), row.text("worse")
+    tie = number_in(row.record.get("tie"), row.label("tie"), row.place)
+    if tie not in (None, 0, 1):
+        raise row.error("tie", row.record["tie"], "0 or 1 was expected")
+    if tie:
+        return
     number = number_in(row.record.get("margin"), row.label("margin"), row.place)
     margin = 1.0 if number is None else number
     if not 0 <= margin < 1e300:
