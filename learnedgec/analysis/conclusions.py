@@ -12,7 +12,7 @@ import numpy as np
 from learnedgec.analysis.comparison import BaselineComparison
 from learnedgec.analysis.ranking import SystemRanking, rank_systems
 from learnedgec.data.corpus import Corpus
-from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.bound import BoundMetric, names_in_text
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.correlation import ranks
 from learnedgec.stats.significance import describe_tests, is_significant, significant
@@ -85,7 +85,7 @@ def leaders(
         rankings: the rankings.
         undecided: metric -> its ranking by other edits of the references (`undecided_rankings`).
     """
-    names = short_labels([ranking.metric for ranking in rankings])
+    names = names_in_text([ranking.metric for ranking in rankings])
     judges = [ranking for ranking in rankings if not is_sentinel(ranking.metric)]
     if not judges or len(judges[0].systems) == 1:
         return " ".join(map(_of_one_system, judges))
@@ -105,8 +105,9 @@ def leaders(
 
 
 def used_tests(rankings: Sequence[SystemRanking]) -> str:
-    """Return the tests of the pairs that rankings compare, in words (`describe_tests`)."""
-    return describe_tests([test for ranking in rankings for test in ranking.tests_run])
+    """Return the tests that rankings ran, in words; of one ranking, with their numbers of pairs."""
+    tests = [test for ranking in rankings for test in ranking.tests_run]
+    return describe_tests(tests, counted=len(rankings) == 1)
 
 
 def _of_one_system(ranking: SystemRanking) -> str:
@@ -316,7 +317,7 @@ def guidance(rankings: Mapping[BoundMetric, SystemRanking], edits: Floats) -> li
         rankings: metric -> its ranking of the same S systems.
         edits: float64 (S,), mean number of edited tokens of each system (`edit-count`).
     """
-    short = short_labels([metric.label for metric in rankings])
+    short = names_in_text([metric.label for metric in rankings])
     judges = {
         metric: ranking for metric, ranking in rankings.items() if not is_sentinel(metric.label)
     }

@@ -18,7 +18,7 @@ from learnedgec.analysis.ranking import (
     rank_systems,
 )
 from learnedgec.cli import flags, inputs, output, tables
-from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.bound import BoundMetric, names_in_text, short_labels
 from learnedgec.plotting.figures import plot_ranking
 from learnedgec.scoring import bind_one
 from learnedgec.stats.resampling import PairTest
@@ -89,7 +89,7 @@ def run_rank(arguments: Sequence[str]) -> None:
                 ],
             )
         ),
-        notes=[*advice, _legend(rankings[0], options)],
+        notes=[*advice, _legend(rankings, options)],
         signatures=[ranking.signature for ranking in rankings],
     )
     if options.format in ("csv", "tsv"):
@@ -107,7 +107,7 @@ def _guidance(task: inputs.Task, rankings: Mapping[BoundMetric, SystemRanking]) 
 def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return the caption of the table for a paper."""
     labels = [ranking.metric for ranking in rankings]
-    metrics = ", ".join(short_labels(labels).values())
+    metrics = ", ".join(names_in_text(labels).values())
     test = f"{used_tests(rankings)}, {rankings[0].resampling.resamples:,} resamples"
     tests = f"{test}{rankings[0].correction.replace(' after', ',')}"
     by = "" if options.by == "mean" else f" ({options.by})"
@@ -119,9 +119,10 @@ def _caption(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     return head + tables.explain_bold(bold, labels)
 
 
-def _legend(ranking: SystemRanking, options: Namespace) -> str:
+def _legend(rankings: Sequence[SystemRanking], options: Namespace) -> str:
     """Return what the columns mean."""
-    test = f"{used_tests([ranking])}{ranking.correction.replace(' after', ',')}"
+    ranking = rankings[0]
+    test = f"{used_tests(rankings)}{ranking.correction.replace(' after', ',')}"
     follows = (
         f"beats: number of significantly worse systems ({test}, p < {1 - options.confidence:.2g}); cluster "
         f"and ranks follow from the same tests. {ABOUT_CLUSTERS} {ABOUT_RANKS}"

@@ -24,7 +24,7 @@ from learnedgec.data.m2 import edit_cells
 from learnedgec.data.records import suffix
 from learnedgec.edits.annotator import Tier, default_annotator
 from learnedgec.errors import InputError
-from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.bound import BoundMetric, names_in_text, short_labels
 from learnedgec.metrics.contract import (
     CorpusResult,
     CountsByType,
@@ -189,9 +189,8 @@ def _emit_scores(
     side = frozenset[str]().union(*(named.metric.side_details for named in metrics))
     short = short_labels(list(scores))
     systems = next(iter(scores.values()))
-    caption = (
-        f"Scores by {', '.join(short.values())} of {len(systems)} systems on {size:,} sentences."
-    )
+    names = ", ".join(names_in_text(list(scores)).values())
+    caption = f"Scores by {names} of {len(systems)} systems on {size:,} sentences."
     table = score_table(scores, sentences=by_sentence, side_details=side)
     output.emit_table(
         replace(table, caption=caption, short=short),
@@ -208,17 +207,17 @@ def _conclusions(
     own: Mapping[str, Scores[Score]],
 ) -> list[str]:
     """Return which of several systems scores highest, and what the scale of standardised scores is."""
-    short = short_labels(list(scores))
-    scales = [text for each in metrics for text in about_scale(short[each.label], each.metric)]
+    names = names_in_text(list(scores))
+    scales = [text for each in metrics for text in about_scale(names[each.label], each.metric)]
     by_verdict: dict[str, list[str]] = {}
     undecided = []
     for label, systems in scores.items():
         verdict = "" if is_sentinel(label) else _highest(systems)
         if label in own and (other := _highest(own[label])) != verdict:
-            undecided.append(about_gold(short[label], verdict, other))
+            undecided.append(about_gold(names[label], verdict, other))
         elif verdict:
-            by_verdict.setdefault(verdict, []).append(short[label])
-    verdicts = "; ".join(f"{text} by {', '.join(names)}" for text, names in by_verdict.items())
+            by_verdict.setdefault(verdict, []).append(names[label])
+    verdicts = "; ".join(f"{text} by {', '.join(by)}" for text, by in by_verdict.items())
     if by_verdict.keys() - {_SAME}:
         verdicts += ". Whether differences are significant: learnedgec rank"
     return [*([f"{verdicts}."] if verdicts else []), *undecided, *scales]

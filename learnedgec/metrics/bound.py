@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -101,6 +102,18 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
         before = stems[:place].count(stem)
         names[label] = f"{stem}#{before + 1}" if before else stem
     return names
+
+
+def names_in_text(labels: Sequence[str]) -> dict[str, str]:
+    """Return the name of each metric in a sentence: short, or whole where several have one short name.
+
+    Example:
+        >>> names_in_text(["gleu(n=2)", "m2", "m2(beta=1.0)"])
+        {'gleu(n=2)': 'gleu', 'm2': 'm2', 'm2(beta=1.0)': 'm2(beta=1.0)'}
+    """
+    short = short_labels(labels)
+    shared = Counter(name.partition("#")[0] for name in short.values())
+    return {label: name if shared[name] == 1 else label for label, name in short.items()}
 
 
 # -- a metric with its models -------------------------------------------------------------------------

@@ -399,11 +399,12 @@ def format_p_value(p_value: float, level: float = 0.95, *, bound: bool = False) 
     return f"p {'≤' if bound else '='} {f'{p_value:.{digits}f}'.lstrip('0')}"
 
 
-def describe_tests(tests: Sequence[str]) -> str:
-    """Name in words the tests that were run; several tests with their number of pairs of systems.
+def describe_tests(tests: Sequence[str], *, counted: bool = True) -> str:
+    """Name in words the tests that were run.
 
     Args:
         tests: the `Test` of each pair.
+        counted: whether to give each of several tests its number of pairs of systems.
 
     Example:
         >>> describe_tests(["paired-bootstrap"] * 2)
@@ -414,8 +415,11 @@ def describe_tests(tests: Sequence[str]) -> str:
     counts = [(_IN_WORDS[test], tests.count(test)) for test in _IN_WORDS if test in tests]
     if len(counts) < 2:
         return counts[0][0] if counts else "no test"
-    first, *others, last = [f"{words} of {count:,}" for words, count in counts]
-    first += f" pair{'s' if counts[0][1] > 1 else ''}"
+    first, *others, last = [
+        f"{words} of {count:,}" if counted else words for words, count in counts
+    ]
+    if counted:
+        first += f" pair{'s' if counts[0][1] > 1 else ''}"
     return f"{', '.join([first, *others])} and {last}"
 
 

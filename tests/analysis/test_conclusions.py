@@ -118,11 +118,14 @@ def test_leaders_are_named_in_one_sentence() -> None:
 
 def test_the_tests_are_those_of_all_metrics() -> None:
     many, few = ranked(9.0, 1.0), replace(ranked(9.0, 1.0, sentences=20), metric="gleu")
-    mixed = "paired bootstrap of 1 pair and paired permutation of 1"
+    # The correction is for the pairs of each metric, so a sum over metrics would contradict it.
+    mixed = "paired bootstrap and paired permutation"
     assert used_tests([many, few]) == mixed
-    assert leaders([few, replace(many, metric="m2")]) == (
+    assert leaders([few, replace(many, metric="m2(beta=1.0)")]) == (
         f"By gleu and m2, s0 is best ({mixed}, p < 0.05)."
     )
+    both = [replace(many, metric=metric) for metric in ("m2", "m2(beta=1.0)")]
+    assert leaders(both).startswith("By m2 and m2(beta=1.0), s0 is best (")
 
 
 def test_people_decide_first() -> None:
