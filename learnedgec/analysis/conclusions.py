@@ -98,9 +98,10 @@ def leaders(
         by_result.setdefault(_leading(ranking), []).append(names[ranking.metric])
     parts = [f"by {listed(metrics)}, {result}" for result, metrics in by_result.items()]
     text, first = "; ".join(parts), judges[0]
-    test = f"{used_tests(judges)}, p < {1 - first.resampling.level:.2g}{first.correction}"
-    known = any(np.isfinite(ranking.scores).any() for ranking in judges)
-    decided = [f"{text[0].upper()}{text[1:]}{f' ({test})' * known}."] if text else []
+    test = f" ({used_tests(judges)}, p < {1 - first.resampling.level:.2g}{first.correction})"
+    if all(np.isnan(ranking.scores).all() for ranking in judges):
+        test = ""
+    decided = [f"{text[0].upper()}{text[1:]}{test}."] if text else []
     return " ".join([*decided, *sentences])
 
 

@@ -15,7 +15,7 @@ from learnedgec.analysis.ranking import rank_systems
 from learnedgec.cli import flags, inputs, output, tables
 from learnedgec.data.input_warnings import misaligned, style_notices
 from learnedgec.errors import InputError
-from learnedgec.metrics.bound import BoundMetric, short_labels
+from learnedgec.metrics.bound import BoundMetric, names_in_text, short_labels
 from learnedgec.metrics.contract import ShowsEdits, Statistics
 from learnedgec.metrics.sentinels import is_sentinel
 from learnedgec.stats.significance import (
@@ -160,7 +160,7 @@ def _compare(task: inputs.Task, options: Namespace) -> list[_Comparisons]:
         "baseline": tested,
         "resampling": flags.read_resampling(options, task.corpus.documents),
     }
-    names = short_labels(task.labels)
+    names = names_in_text(task.labels)
     results = []
     for metric, statistics in task.statistics():
         rows = comparisons_with(baseline, rank_systems(metric, statistics, **settings))
@@ -287,7 +287,7 @@ def _about_p(results: Sequence[_Comparisons]) -> str:
     """Return which tests the p-values are from, and what they are corrected for."""
     rows = [row for each in results for row in each.rows]
     first = rows[0]
-    tests = describe_tests([row.test for row in rows if row.test])
+    tests = describe_tests([row.test for row in rows if row.test], counted=len(results) == 1)
     if first.comparisons == 1:
         return f"p is two-sided, by {tests}."
     return (

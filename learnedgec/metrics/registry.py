@@ -276,11 +276,9 @@ def _imported(path: str) -> type[Metric]:
             f"{path}: the class has no name; give it one, such as name: ClassVar[str] = 'mine'."
         )
     if "__dataclass_fields__" not in vars(kind):
-        hints = typing.get_type_hints(kind)
-        for field in dataclasses.fields(kind):
-            del hints[field.name]
-        for key, hint in hints.items():
-            if typing.ClassVar not in (hint, typing.get_origin(hint)):
+        known = {field.name for field in dataclasses.fields(kind)}
+        for key, hint in typing.get_type_hints(kind).items():
+            if key not in known and typing.ClassVar not in (hint, typing.get_origin(hint)):
                 raise BadNameError(
                     f"{path}: {key!r} is no parameter yet; write @dataclass(frozen=True) above the class, or "
                     f"{key}: ClassVar[…] if it is a constant."

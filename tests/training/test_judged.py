@@ -46,6 +46,7 @@ def table(path: Path, text: str) -> Path:
         ({"best": "ra"}, "s,x,y,z,tie,,", []),
         (PAIR, "s,x,y,z,,0,", [("x", "y", 1.0)]),
         (PAIR, "s,x,y,z,,1,", []),
+        ({"best": "ra", "tie": "rb"}, "s,x,y,z,b,1,", []),
         (
             {"best": "ra", "worst": "rb"},
             "s,x,y,z,y,x,",

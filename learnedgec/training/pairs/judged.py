@@ -46,14 +46,15 @@ def read_ranked_pairs(table: PathLike | Rows, columns: Columns | None = None) ->
     A `.csv`, `.tsv`, `.jsonl` or `.parquet` file, or a dataset (see `read_records`), has the column `source`,
     and
 
-    - `better` and `worse`, and perhaps `margin`, for one pair, or none where `tie` is 1; or
+    - `better` and `worse`, and perhaps `margin`, for one pair; or
     - `outputs`, a list of texts or several columns of the file, with `ranks`, a list or several columns of
       numbers from 1, the best (-1 or an empty cell is no rank). Each two outputs with different ranks are a
       pair, whose margin is the difference; or
     - `outputs` with `best`, `worst` or both: an output's number from 1, its column or its text, or `tie`. The
       best output precedes the others, and the others precede the worst one.
 
-    Further columns are `group`, `origin` and `correct`. Pairs without a group are grouped by source.
+    A row whose `tie` is 1 gives no pair. Further columns are `group`, `origin` and `correct`. Pairs without a
+    group are grouped by source.
 
     Args:
         table: the file, or a table in memory.
@@ -85,6 +86,11 @@ def read_ranked_pairs(table: PathLike | Rows, columns: Columns | None = None) ->
 
 def _pairs(row: JudgementRow) -> Iterator[tuple[str, str, float]]:
     """Yield the better text, the worse text and the margin of each pair."""
+    tie = number_in(row.record.get("tie"), row.label("tie"), row.place)
+    if tie not in (None, 0, 1):
+        raise row.error("tie", row.record["tie"], "0 or 1 was expected")
+    if tie:
+        return
     if "outputs" in row.record:
         outputs = row.outputs()
         for better, worse, margin in ordered(zip(outputs, row.ranks(outputs), strict=True)):
@@ -92,11 +98,6 @@ def _pairs(row: JudgementRow) -> Iterator[tuple[str, str, float]]:
                 yield better, worse, margin
         return
     better, worse = row.text("better"), row.text("worse")
-    tie = number_in(row.record.get("tie"), row.label("tie"), row.place)
-    if tie not in (None, 0, 1):
-        raise row.error("tie", row.record["tie"], "0 or 1 was expected")
-    if tie:
-        return
     number = number_in(row.record.get("margin"), row.label("margin"), row.place)
     margin = 1.0 if number is None else number
     if not 0 <= margin < 1e300:
