@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -274,21 +274,32 @@ def _check_pooling(folder: Path, new: str, old: str, staying: Mapping[str, HeadC
 def _continue_heads(
     model: EvaluatorModel, first: EvaluatorModel, heads: Mapping[str, HeadConfig]
 ) -> list[str]:
-    """Give a model the heads of the first one that continue, and return the names of the untrained ones."""
+    """Give a model the heads of the first one that continue, and return the names of the untrained ones.
+
+    A head with the name of a sum begins as its heaviest part: `quality` of `open-mpnet` as `likelihood`.
+    """
     config = first.config
-    # Heads of the same name continue only if they read and learn the same: the values of a head that ranks
-    # pairs, for example, have no relation to a scale of ratings.
+
+    def origin(head: str) -> tuple[str, float]:
+        """Return the head that a head continues, and the weight of its values."""
+        terms = read_terms(config.sums[head]) if head in config.sums else {}
+        weights = {part: term.weight for part, term in terms.items() if term.below is None}
+        return max(weights.items(), key=itemgetter(1)) if weights else (head, 1.0)
+
+    origins = {head: (head, 1.0) if head in config.heads else origin(head) for head in model.heads}
+    # Heads continue only if they read and learn the same: the values of a head that ranks pairs, for example,
+    # have no relation to a scale of ratings.
     kind = attrgetter("input", "reads", "layer", "rated")
     untrained = [
         head
         for head, new in heads.items()
-        if head not in config.heads or kind(config.head(head)) != kind(new)
+        if origins[head][0] not in config.heads or kind(config.head(origins[head][0])) != kind(new)
     ]
-    for head in model.heads:
+    for head, (name, weight) in origins.items():
         if head not in untrained:
-            model.heads[head].load_state_dict(first.heads[head].state_dict())
-            old = first.head_configs[head]
-            model.configure_head(head, offset=old.offset, scale=old.scale)
+            model.heads[head].load_state_dict(first.heads[name].state_dict())
+            old = first.head_configs[name]
+            model.configure_head(head, offset=weight * old.offset, scale=weight * old.scale)
     return untrained
 
 

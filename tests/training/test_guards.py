@@ -231,6 +231,32 @@ def test_only_heads_of_the_same_kind_are_continued(tmp_path: Path) -> None:
     )
 
 
+def test_a_head_named_as_a_sum_begins_as_its_heaviest_part(tmp_path: Path) -> None:
+    heads = {"likelihood": HeadConfig(scale=0.2), "meaning": HeadConfig("pair")}
+    sums: Any = {
+        "quality": {"likelihood": 4.0, "meaning": {"weight": 9.0, "below": 1.0}},
+        "preference": {"likelihood": 4.0, "meaning": 0.1},
+    }
+    folder = tiny.save_evaluator(tmp_path / "first", seed=1, heads=heads, sums=sums)
+    ranks = {"quality": "hypothesis", "preference": "pair"}
+    options: Any = {
+        name: HeadOptions(input=side, objective="logistic") for name, side in ranks.items()
+    }
+    module = EvaluatorModule(ModelSettings(options, encoder=str(folder)))
+    texts = ["He go home .", "He goes home ."]
+    earlier, now = (
+        Evaluator(model.eval(), module.tokenizer).predict(texts, texts, [head])[head]
+        for model, head in (
+            (Evaluator.load(str(folder)).model, "likelihood"),
+            (module.model, "quality"),
+        )
+    )
+    assert now == pytest.approx(4 * earlier, rel=1e-5)
+    assert "heads that continue: quality; heads that start untrained: preference" in str(
+        module.start.notice
+    )
+
+
 def test_what_was_not_checked_for_leaks_cannot_be_continued_unnoticed(
     words: list[str], tmp_path: Path
 ) -> None:
