@@ -276,7 +276,7 @@ def _continue_heads(
 ) -> list[str]:
     """Give a model the heads of the first one that continue, and return the names of the untrained ones.
 
-    A head with the name of a sum begins as its heaviest part: `quality` of `open-mpnet` as `likelihood`.
+    A head with the name of a sum, and of no head, begins as the sum's heaviest part.
     """
     config = first.config
 
