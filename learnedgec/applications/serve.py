@@ -160,7 +160,8 @@ def application(
     for path, answer in {"scorers": service.scorers, "ready": _ready, "health": _ready}.items():
         app.get(f"/{path}")(answer)
         app.head(f"/{path}", include_in_schema=False)(answer)
-    app.get("/docs", include_in_schema=False)(_docs)
+    for path in ("/", "/docs"):  # a browser asks for the first
+        app.get(path, include_in_schema=False)(_docs)
     _answer_errors(app)
     return app
 

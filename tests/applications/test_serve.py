@@ -134,6 +134,7 @@ def test_a_compressed_body_is_named() -> None:
 def test_the_page_of_the_documentation_needs_no_other_host_and_works_below_a_path() -> None:
     async def ask(service: Service) -> None:
         page = (await service.get("/docs")).text
+        assert (await service.get("/")).text == page
         addresses = re.findall(r"(?:href|src|url)(?:=|: )[\"']([^\"']+)", page)
         assert "openapi.json" in addresses
         assert [each for each in addresses if each.startswith("/") or ":" in each] == []
