@@ -296,8 +296,9 @@ def check_lengths(*named: tuple[str, Sequence[object]], remedy: str = "") -> Non
             line = min(len(lines), len(other))
             text = extra[line]
             shown = f": {text[:60]!r}" if isinstance(text, str) else ""
+            sentences = "sentence" if len(lines) == 1 else "sentences"
             raise LengthError(
-                f"{name} has {len(lines)} sentences but {other_name} has {len(other)}; they must be "
+                f"{name} has {len(lines)} {sentences} but {other_name} has {len(other)}; they must be "
                 f"parallel{remedy}. The first line that only {longer} has is line {line + 1}{shown}."
             )
 

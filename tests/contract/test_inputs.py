@@ -100,7 +100,7 @@ def test_systems_are_named_in_messages(metric: Metric) -> None:
         InputError, match=r"^systems\['ours'\]\[1\] is None; a text was expected\.$"
     ):
         metric.score(["a", "b"], {"ours": ["a", None]}, [["a"], ["b"]])  # type: ignore[list-item]
-    with pytest.raises(LengthError, match="sources has 1 sentences but ours has 2"):
+    with pytest.raises(LengthError, match="sources has 1 sentence but ours has 2"):
         metric.score(["a"], {"ours": ["a", "b"]}, [["a"]])
 
 

@@ -117,7 +117,7 @@ def test_predictions_are_of_sequences_of_texts(tiny_evaluator: Path) -> None:
         evaluator.predict("He go .", "He goes .")
     with pytest.raises(InputError, match=r"hypotheses\[0\] is None; a text was expected"):
         evaluator.predict(["He go ."], [None])  # type: ignore[list-item]
-    with pytest.raises(LengthError, match="sources has 1 sentences but hypotheses has 2"):
+    with pytest.raises(LengthError, match="sources has 1 sentence but hypotheses has 2"):
         evaluator.predict(["He go ."], ["He goes .", "He ."], ["fluency"])
 
 

@@ -395,5 +395,5 @@ def test_what_cannot_be_attributed_is_refused_before_anything_is_computed(
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="at least one metric"):
         build_report([], ["a"], {"x": ["a"]}, settings=SETTINGS)
-    with pytest.raises(LengthError, match="sources has 1 sentences but x has 2"):
+    with pytest.raises(LengthError, match="sources has 1 sentence but x has 2"):
         build_report("length", ["a"], {"x": ["a", "b"]}, settings=SETTINGS)
