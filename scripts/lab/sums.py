@@ -28,7 +28,7 @@ from learnedgec.types import Floats
 NUMBER = 4000
 WEIGHT = 4.0
 RELATIVE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-MEANING = np.arange(0, 0.55, 0.05)
+MEANING = tuple(number / 20 for number in range(11))
 
 
 def right(differences: Floats) -> tuple[float, float]:
@@ -85,7 +85,7 @@ def main() -> None:
 
     def table(shares: Sequence[float], head: str, kept: float) -> dict[float, tuple[float, ...]]:
         """Print and return what a share of a head gains and costs beside the other heads."""
-        rows = {}
+        rows: dict[float, tuple[float, ...]] = {}
         for share in shares:
             weights = {"likelihood": 1.0, "relative": kept}
             weights[head] = share
@@ -94,7 +94,7 @@ def main() -> None:
                 for part in (corrupted, taught, meant)
             ]
             figures = (*right(sums[0]), *right(sums[0][equal]), *right(sums[1]), *right(sums[2]))
-            rows[float(share)] = figures
+            rows[share] = figures
             weight = WEIGHT * share * deviations["likelihood"] / deviations[head]
             print(
                 f"| {head} {share:.2f} | {weight:.3f} | "
