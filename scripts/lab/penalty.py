@@ -14,35 +14,29 @@ from collections.abc import Sequence
 import numpy as np
 from meaning import changed_corrections
 
-from learnedgec import Runtime, reward
-from learnedgec.applications.safeguards import MeaningPenalty
+from learnedgec import Runtime, load_metric, reward
+from learnedgec.applications.safeguards import MeaningPenalty, changed_negations
 from learnedgec.training.pairs.corrections import CHANGES
+from learnedgec.types import Floats
 
-# A small correction changes up to two words.
+# A small correction changes up to two tokens.
 SMALL = 2
-
-
-def edited_words(source: str, text: str) -> int:
-    """Return how many words differ, by a bag of words."""
-    before, after = source.split(), text.split()
-    return max(len(set(before) - set(after)), len(set(after) - set(before)))
 
 
 def figures(
     rows: Sequence[tuple[str, str, str]], penalty: MeaningPenalty | None, runtime: Runtime
 ) -> dict[str, float]:
     """Return the shares of the table for corrections, each with a copy whose meaning has changed."""
-    sources = [source for source, _, _ in rows]
-    both = [text for _, text, _ in rows] + [wrong for _, _, wrong in rows]
-    function, plain = (
-        reward(floor=None, meaning=meaning, runtime=runtime) for meaning in (penalty, None)
-    )
-    right, wrong = np.array(function(completions=both, source=sources * 2), float).reshape(2, -1)
-    gain = np.array(plain(completions=both, source=sources * 2), float)[: len(rows)]
-    small = np.array([edited_words(source, text) <= SMALL for source, text, _ in rows])
-    earns = gain[small & (gain > 0)]
-    cost = right - wrong
-    negated = np.array([("not" in text.split()) != ("not" in bad.split()) for _, text, bad in rows])
+    sources, texts, changed = (list(column) for column in zip(*rows, strict=True))
+
+    def earned(completions: list[str], meaning: MeaningPenalty | None) -> Floats:
+        function = reward(floor=None, meaning=meaning, runtime=runtime)
+        return np.array(function(completions=completions, source=sources), dtype=float)
+
+    right, wrong, gain = earned(texts, penalty), earned(changed, penalty), earned(texts, None)
+    small = np.array(load_metric("edit-count").score(sources, texts).sentences) <= SMALL
+    negated = np.array([changed_negations(*pair) > 0 for pair in zip(texts, changed, strict=True)])
+    earns, cost = gain[small & (gain > 0)], right - wrong
     return {
         "changes above a small gain": float((cost[:, None] > earns).mean()),
         "negations above it": float((cost[negated][:, None] > earns).mean()),

@@ -6,8 +6,7 @@ CONFIG is the configuration that trained the evaluator. No text of the training 
 teacher and of changed meanings are those of the dev part, and corrupted pairs are new ones. Both outputs have
 4 · `likelihood`. `quality` gets the smallest share of `relative` whose accuracy on corrupted pairs with
 equally many edits is within a standard error of the best, of shares that cost at most one on the teacher's
-pairs.
-`preference` gets the largest share of `meaning` besides that costs at most one on corrupted and on the
+pairs. `preference` gets the largest share of `meaning` besides that costs at most one on corrupted and on the
 teacher's pairs. A share counts standard deviations of a head's differences on corrupted pairs.
 """
 
@@ -111,12 +110,12 @@ def main() -> None:
     relative = min(k for k, row in kept.items() if row[2] >= best[2] - best[3])
     print(f"relative: {relative:g}")
     rows = table(MEANING, "meaning", relative)
-    costs = {
+    affordable = {
         k: row
         for k, row in rows.items()
         if all(row[j] >= rows[0.0][j] - rows[0.0][j + 1] for j in (0, 4))
     }
-    print(f"meaning of `preference`: {max(costs):g}")
+    print(f"meaning of `preference`: {max(affordable):g}")
 
 
 if __name__ == "__main__":
