@@ -245,9 +245,10 @@ _BUCKET_BATCHES = 50
 class LengthBatchSampler(Sampler[list[int]]):
     """Batches of examples of similar length, in an order that depends only on seed and epoch.
 
-    Examples are shuffled, sorted by length within chunks of 50 batches and cut into batches, which are
-    shuffled again. So batches are random but need little padding. With several processes, each takes every
-    `world`-th batch; batches are repeated so that all processes have the same number, at least one.
+    Examples are shuffled, sorted by the length of a sentence within chunks of 50 batches and cut into
+    batches, which are shuffled again. So batches are random but need little padding. With several
+    processes, each takes every `world`-th batch; batches are repeated so that all processes have the same
+    number, at least one.
 
     Args:
         lengths: tokens of the longest text of each example, summed over the inputs (`Encoding.tokenised`).
@@ -257,6 +258,8 @@ class LengthBatchSampler(Sampler[list[int]]):
             Batches of short texts then have `batch_size` examples and batches of long texts fewer, which
             bounds the memory of a step. The number of batches in an epoch then depends on its order.
         seed: seed of the order.
+        sentences: number of sentences whose tokens an example's length counts: two for a pair of source and
+            hypothesis, three if heads read the hypothesis alone, too.
     """
 
     def __init__(
@@ -266,8 +269,11 @@ class LengthBatchSampler(Sampler[list[int]]):
         batch_size: int,
         batch_tokens: int | None = None,
         seed: int = 0,
+        sentences: Sequence[int] | Indices = (1,),
     ) -> None:
         self.lengths, self.texts = np.asarray(lengths), np.asarray(texts)
+        # A pair is padded to the longest pair, and a hypothesis to the longest hypothesis.
+        self.sizes = self.lengths / np.asarray(sentences)
         self.batch_size = batch_size
         self.batch_tokens = math.inf if batch_tokens is None else batch_tokens
         self.seed = seed
@@ -316,14 +322,15 @@ class LengthBatchSampler(Sampler[list[int]]):
         for start in range(0, len(order), size):
             chunk = order[start : start + size]
             batch: list[int] = []
-            texts = 0
-            for number in chunk[np.argsort(self.lengths[chunk], kind="stable")].tolist():
+            texts = longest = 0
+            for number in chunk[np.argsort(self.sizes[chunk], kind="stable")].tolist():
                 texts += int(self.texts[number])
                 # The longest example so far, to whose length the others are padded.
-                tokens = texts * int(self.lengths[number])
-                if not batch or tokens > self.batch_tokens or len(batch) == self.batch_size:
+                longest = max(longest, int(self.lengths[number]))
+                full = texts * longest > self.batch_tokens or len(batch) == self.batch_size
+                if not batch or full:
                     batches.append(batch := [])
-                    texts = int(self.texts[number])
+                    texts, longest = int(self.texts[number]), int(self.lengths[number])
                 batch.append(number)
         return [batches[i] for i in generator.permutation(len(batches))]
 

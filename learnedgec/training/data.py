@@ -430,10 +430,14 @@ class TrainingData(lightning.LightningDataModule):
         self, part: str, batch_size: int, batch_tokens: int | None = None, seed: int = 0
     ) -> DataLoader[Any]:
         examples = self.learned[part]
-        columns = examples.columns("length", "kind")
-        numbers = np.fromiter(((length, TEXTS[kind]) for length, kind in columns), "2i8")
-        lengths, texts = numbers.T
-        sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed)
+        # A pair has a source and a hypothesis. Examples may have values for heads that are not trained.
+        read = [(1 + (kind == "pair"), {*names}) for kind, names in self.encoding.readers.items()]
+        columns = (
+            (length, TEXTS[kind], sum(size for size, names in read if not names.isdisjoint(heads)))
+            for length, kind, heads in examples.columns("length", "kind", "heads")
+        )
+        lengths, texts, counts = np.fromiter(columns, "3i8").T
+        sampler = LengthBatchSampler(lengths, texts, batch_size, batch_tokens, seed, counts)
         rows: Any = examples.rows
         return DataLoader(
             rows,

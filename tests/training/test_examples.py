@@ -190,6 +190,22 @@ def test_batches_cover_every_example_once_and_differ_by_epoch() -> None:
     assert np.mean(waste) < 3
 
 
+def test_batches_put_sentences_of_similar_length_together() -> None:
+    """A head that reads pairs and one that reads hypotheses pad their inputs each to its own longest one."""
+    words = [5 + (7 * i) % 40 for i in range(1000)]
+    sentences = [1 + i % 3 for i in range(1000)]
+    lengths = [length * count for length, count in zip(words, sentences, strict=True)]
+    batches = list(LengthBatchSampler(lengths, [2] * 1000, 16, seed=4, sentences=sentences))
+    assert sorted(i for batch in batches for i in batch) == list(range(1000))
+    waste = [max(words[i] for i in b) - np.mean([words[i] for i in b]) for b in batches]
+    assert np.mean(waste) < 3
+    # Fewer tokens, in which each example counts with its own number of sentences.
+    batches = list(LengthBatchSampler(lengths, [2] * 1000, 16, 1000, 4, sentences))
+    tokens = [max(lengths[i] for i in b) * 2 * len(b) for b in batches]
+    assert max(tokens) <= 1000
+    assert np.mean(tokens) > 800
+
+
 def test_batches_have_no_more_tokens_than_they_may() -> None:
     lengths = [5 + (7 * i) % 40 for i in range(1000)] + [300]
     texts = [1 + i % 2 for i in range(1000)] + [1]
