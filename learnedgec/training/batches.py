@@ -273,7 +273,7 @@ class LengthBatchSampler(Sampler[list[int]]):
     ) -> None:
         self.lengths, self.texts = np.asarray(lengths), np.asarray(texts)
         # A pair is padded to the longest pair, and a hypothesis to the longest hypothesis.
-        self.sizes = self.lengths / np.asarray(sentences)
+        self.sentence_lengths = self.lengths / np.asarray(sentences)
         self.batch_size = batch_size
         self.batch_tokens = math.inf if batch_tokens is None else batch_tokens
         self.seed = seed
@@ -323,7 +323,7 @@ class LengthBatchSampler(Sampler[list[int]]):
             chunk = order[start : start + size]
             batch: list[int] = []
             texts = longest = 0
-            for number in chunk[np.argsort(self.sizes[chunk], kind="stable")].tolist():
+            for number in chunk[np.argsort(self.sentence_lengths[chunk], kind="stable")].tolist():
                 texts += int(self.texts[number])
                 # The longest example so far, to whose length the others are padded.
                 longest = max(longest, int(self.lengths[number]))
