@@ -16,7 +16,7 @@ from optuna.trial import BaseTrial, FrozenTrial, TrialState
 from learnedgec.errors import ConfigError, FormatError, OutputError
 from learnedgec.tuning.search import quiet, sampler_of
 from learnedgec.tuning.space import Number, Space
-from learnedgec.tuning.sweep import next_trial, open_study
+from learnedgec.tuning.study import next_trial, open_study
 
 SPACE = Space({"x": Number(0, 1), "y": Number(0, 1)}, {"x": 0.5, "y": 0.5})
 
